@@ -249,14 +249,13 @@ static void gateway_on_reloaded(uint64_t order, bool is_used, int fd)
 {
 	static const struct slice unread =
 		SLICE("error what has come of it cannot be read here; the log says it\n");
-	char *text = mem_alloc(REPORT_BYTES_MAX);
+	at_end(mem_free) char *text = mem_alloc(REPORT_BYTES_MAX);
 	ssize_t n = fd >= 0 ? pread(fd, text, REPORT_BYTES_MAX, 0) : -1;
 
 	if (fd >= 0)
 		close(fd);
 	admin_server_tell_reloaded(gateway->admin_server, order, is_used,
 				   n >= 0 ? slice_of(text, (size_t)n) : unread);
-	free(text);
 }
 
 /* Without its descriptors (REL-44), the state of its pipes, or a session, it is of no use. */

@@ -398,7 +398,7 @@ static int with_configuration(struct command_line *line, struct upgrade *upgrade
 	};
 	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	size_t warning_count;
-	struct config *config;
+	at_end(config_free) struct config *config = NULL;
 	int status = 0;
 
 	CHECK(line->action <= ACTION_PRINT);
@@ -425,7 +425,6 @@ static int with_configuration(struct command_line *line, struct upgrade *upgrade
 	} else {
 		status = run(&config, &line->request, upgrade);
 	}
-	config_free(&config);
 	return status;
 }
 

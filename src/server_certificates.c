@@ -91,7 +91,7 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 {
 	const struct config_listen *listen = &sc->config->listen[at];
 	const struct buf *texts = sc->texts[at];
-	struct tls_pem *pems = mem_alloc(listen->tls_count * sizeof(*pems));
+	at_end(mem_free) struct tls_pem *pems = mem_alloc(listen->tls_count * sizeof(*pems));
 	struct tls_conf conf = { .server_certificates = pems,
 				 .count = listen->tls_count,
 				 .client_ca = buf_slice(&texts[2]),
@@ -109,7 +109,6 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 		error_set(err, ERROR_INVALID, "client_ca: holds no certificate");
 	else
 		server = tls_server_new(&conf, err);
-	free(pems);
 	return server;
 }
 

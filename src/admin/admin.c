@@ -65,7 +65,7 @@ static bool wants_open_metrics(const struct http_request *request)
 static void answer_metrics(const struct inquiry *inquiry)
 {
 	bool is_open = wants_open_metrics(inquiry->http);
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 
 	if (inquiry->http->method != HTTP_GET) {
 		admin_reply_error(inquiry->conn, 405, "/metrics takes GET");
@@ -73,7 +73,6 @@ static void answer_metrics(const struct inquiry *inquiry)
 	}
 	reports_metrics(inquiry->admin, is_open, &body);
 	admin_reply(inquiry->conn, 200, is_open ? open_metrics_type : metrics_type, &body);
-	buf_fini(&body);
 }
 
 static size_t find_row(struct slice path)
@@ -87,7 +86,7 @@ static size_t find_row(struct slice path)
 
 static struct http_exchange *serve_row(const struct inquiry *inquiry, size_t i)
 {
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 
 	CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
 	if (rows[i].method != inquiry->http->method) {
@@ -100,7 +99,6 @@ static struct http_exchange *serve_row(const struct inquiry *inquiry, size_t i)
 		return rows[i].command(inquiry);
 	rows[i].report(inquiry->admin, &body);
 	admin_reply_json(inquiry->conn, 200, &body);
-	buf_fini(&body);
 	return NULL;
 }
 

@@ -382,7 +382,7 @@ struct http_exchange *command_pins(const struct inquiry *inquiry)
 	const struct admin *admin = inquiry->admin;
 	bool is_one = parameter_of(inquiry->http->query, "server").n > 0;
 	const struct server *server = is_one ? need_server(inquiry) : NULL;
-	struct buf out = { 0 };
+	at_end(buf_fini) struct buf out = { 0 };
 	struct shadow_list shadows = { server, &out };
 
 	if (is_one && server == NULL)
@@ -403,7 +403,6 @@ struct http_exchange *command_pins(const struct inquiry *inquiry)
 	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &shadows);
 	value_list_end(&out);
 	admin_reply_json(inquiry->conn, 200, &out);
-	buf_fini(&out);
 	return NULL;
 }
 
@@ -617,16 +616,13 @@ static void follower_write(struct follower *follower)
 	CHECK(conn != NULL);
 	while (http_conn_has_room(conn) &&
 	       (line = stderr_ring_next(follower->ring, follower->last)) != NULL) {
-		struct buf data = { 0 };
-		struct buf event = { 0 };
+		at_end(buf_fini) struct buf data = { 0 }, event = { 0 };
 
 		CHECK(line->number > follower->last);
 		value_write(describe_line(line), &data);
 		sse_append_message(&event, (struct slice){ NULL, 0 }, buf_slice(&data));
 		http_stream_write(conn, buf_slice(&event));
 		follower->last = line->number;
-		buf_fini(&data);
-		buf_fini(&event);
 	}
 }
 
@@ -801,12 +797,12 @@ static const char *find_principal(struct inquest *inquest, const struct session_
 
 static const char *find_claims(struct inquest *inquest, struct error *err)
 {
-	struct grant *grant = can_request_grant(inquest->request, inquest->roles, err);
+	at_end(grant_unref) struct grant *grant =
+		can_request_grant(inquest->request, inquest->roles, err);
 
 	if (grant == NULL)
 		return err->text;
 	inquest->access.rights = authorization_rights_of(inquest->conf, grant);
-	grant_unref(&grant);
 	return NULL;
 }
 
@@ -838,7 +834,7 @@ static void judge(struct inquest *inquest)
 	struct needs_flaw flaw;
 	struct refusal refusal;
 	struct envelope env;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct rule rule;
 	struct error err;
 
@@ -857,7 +853,6 @@ static void judge(struct inquest *inquest)
 		authorization_covers(&auth, &inquest->endpoint->place, &inquest->access,
 				     &inquest->needed, &refusal) &&
 		permissions_find_denied(&server->permissions, rights, &env, &rule) == NULL;
-	buf_fini(&text);
 }
 
 /* ---- why ---- */
@@ -879,7 +874,7 @@ static void set_rule(const struct inquest *inquest, const struct rule_places *pl
 		     struct json_t *answer)
 {
 	struct rule rule = permission_rule(inquest->request->kind, &inquest->verdict);
-	struct buf key = { 0 }, place = { 0 };
+	at_end(buf_fini) struct buf key = { 0 }, place = { 0 };
 
 	if (inquest->verdict.ground == PERMISSION_NO_NAME || inquest->hindrance != NULL ||
 	    inquest->is_unwritten)
@@ -889,8 +884,6 @@ static void set_rule(const struct inquest *inquest, const struct rule_places *pl
 	if (places != NULL)
 		rule_places_append(places, &rule, inquest->endpoint->place.server, &place);
 	value_set_text(answer, "rule_at", buf_slice(&place));
-	buf_fini(&key);
-	buf_fini(&place);
 }
 
 static const char *why(const struct inquest *inquest)
@@ -922,14 +915,13 @@ static const char *why(const struct inquest *inquest)
 
 static void set_scopes(const struct inquest *inquest, struct json_t *answer)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	scope_table_append(inquest->conf->scopes, &inquest->needed, &text);
 	value_set_text(answer, "scopes_needed", buf_slice(&text));
 	text.len = 0;
 	scope_table_append(inquest->conf->scopes, &inquest->access.rights.scopes, &text);
 	value_set_text(answer, "scopes", buf_slice(&text));
-	buf_fini(&text);
 }
 
 /* The roles that he has, and those that would allow it, whoever had them alone. */

@@ -161,11 +161,10 @@ void admin_reply_json(struct http_conn *conn, int status, struct buf *body)
 
 void admin_reply_value(struct http_conn *conn, int status, struct json_t *value)
 {
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 
 	value_write(value, &body);
 	admin_reply_json(conn, status, &body);
-	buf_fini(&body);
 }
 
 void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number)

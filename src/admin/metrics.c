@@ -82,7 +82,7 @@ static void put_tokens(struct metric_writer *writer)
 /* Each kind, whether there is one of it or not. */
 static void put_problems(struct metric_writer *writer, const struct admin *admin)
 {
-	struct problems problems;
+	at_end(problems_fini) struct problems problems = { .count = 0 };
 
 	problems_find(admin, &problems);
 	metric_begin(writer, METRIC_PROBLEM);
@@ -91,7 +91,6 @@ static void put_problems(struct metric_writer *writer, const struct admin *admin
 
 		metric_put(writer, &name, problems_count(&problems, kind));
 	}
-	problems_fini(&problems);
 }
 
 static void put_certificates(struct metric_writer *writer, const struct admin *admin)
@@ -284,7 +283,7 @@ static void put_server_values(struct metric_writer *writer, const struct admin *
 {
 	const struct server *server;
 	size_t count = admin->conf.server_count;
-	struct server_load *loads = server_loads_count(admin);
+	at_end(mem_free) struct server_load *loads = server_loads_count(admin);
 	uint64_t(*values)[METRIC_COUNT] = mem_zalloc((count + 1) * sizeof(*values));
 
 	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
@@ -304,7 +303,6 @@ static void put_server_values(struct metric_writer *writer, const struct admin *
 		}
 	}
 	free(values);
-	free(loads);
 }
 
 static void put_states(struct metric_writer *writer, const struct admin *admin)

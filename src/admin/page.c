@@ -36,13 +36,12 @@ struct viewer {
 static struct slice make_snapshot(struct admin *admin)
 {
 	struct viewers *viewers = &admin->viewers;
-	struct buf data = { 0 };
+	at_end(buf_fini) struct buf data = { 0 };
 
 	reports_snapshot(admin, &data);
 	viewers->last.len = 0;
 	viewers->last_ms = clock_now_ms();
 	sse_append_message(&viewers->last, slice_of(NULL, 0), buf_slice(&data));
-	buf_fini(&data);
 	return buf_slice(&viewers->last);
 }
 
@@ -90,7 +89,7 @@ static void viewer_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct viewer *viewer = container_of(exchange, struct viewer, exchange);
 	struct viewers *viewers = &viewer->admin->viewers;
-	struct buf event = { 0 };
+	at_end(buf_fini) struct buf event = { 0 };
 
 	(void)body;
 	if (list_is_empty(&viewers->all))
@@ -100,7 +99,6 @@ static void viewer_on_body(struct http_exchange *exchange, struct slice body)
 	buf_printf(&event, "retry: %d\n\n", VIEWERS_EVERY_MS);
 	buf_append_slice(&event, last_snapshot(viewer->admin));
 	viewer_take(viewer, buf_slice(&event));
-	buf_fini(&event);
 }
 
 static void viewer_on_room(struct http_exchange *exchange)

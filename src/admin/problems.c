@@ -262,7 +262,7 @@ static void find_unmatched(const struct server *server, const struct rule_places
 	struct rule rule;
 
 	for (size_t i = 0; deny_watch_next(server, &i, &rule);) {
-		struct buf key = { 0 }, place = { 0 };
+		at_end(buf_fini) struct buf key = { 0 }, place = { 0 };
 
 		rule_append(&rule, name, &key);
 		if (places != NULL && rule_places_append_key(places, buf_slice(&key), &place))
@@ -271,8 +271,6 @@ static void find_unmatched(const struct server *server, const struct rule_places
 				 "mcpgatectl tools %s has the names",
 				 buf_terminate(&key), buf_terminate(&place), server->conf.name,
 				 server->conf.name);
-		buf_fini(&key);
-		buf_fini(&place);
 	}
 }
 
@@ -303,7 +301,7 @@ static void append_claims(const struct slices *claims, struct buf *out)
 static void find_untried(const struct admin *admin, bool needs_claims, struct problems *list)
 {
 	const struct server *first = NULL;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	size_t count = 0;
 
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
@@ -331,12 +329,11 @@ static void find_untried(const struct admin *admin, bool needs_claims, struct pr
 		list_add(list, PROBLEM_KIND_SERVER_NOT_TRIED, NULL, NULL, "not tried yet: %s",
 			 buf_terminate(&text))
 			->count = count;
-	buf_fini(&text);
 }
 
 static void find_of_servers(const struct admin *admin, struct problems *list)
 {
-	struct server_load *loads = server_loads_count(admin);
+	at_end(mem_free) struct server_load *loads = server_loads_count(admin);
 
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
 		const struct server *server = &admin->conf.servers[i];
@@ -350,7 +347,6 @@ static void find_of_servers(const struct admin *admin, struct problems *list)
 		find_unmatched(server, admin->conf.router->rule_places, list);
 		find_reporting(server, list);
 	}
-	free(loads);
 	find_untried(admin, false, list);
 	find_untried(admin, true, list);
 }

@@ -134,28 +134,26 @@ static struct json_t *describe_problems(const struct problems *problems, bool is
 /* Sets the member of a report that has them. */
 static void set_problems(struct json_t *report, const struct admin *admin, bool is_of_servers)
 {
-	struct problems problems;
+	at_end(problems_fini) struct problems problems = { .count = 0 };
 
 	problems_find(admin, &problems);
 	value_set(report, "problems", describe_problems(&problems, is_of_servers));
-	problems_fini(&problems);
 }
 
 void reports_check(const struct admin *admin, struct buf *out)
 {
-	struct problems problems;
+	at_end(problems_fini) struct problems problems = { .count = 0 };
 
 	problems_find(admin, &problems);
 	value_write(value_pack("{s:s, s:o}", "verdict",
 			       problem_severity_name(problems_severity(&problems)), "problems",
 			       describe_problems(&problems, false)),
 		    out);
-	problems_fini(&problems);
 }
 
 static struct json_t *describe_servers(const struct admin *admin)
 {
-	struct server_load *loads = server_loads_count(admin);
+	at_end(mem_free) struct server_load *loads = server_loads_count(admin);
 	struct json_t *list = value_array();
 
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
@@ -167,7 +165,6 @@ static struct json_t *describe_servers(const struct admin *admin)
 		view = server_view_of(server, admin->conf.paths[i], &loads[i]);
 		value_append(list, describe_server(&view));
 	}
-	free(loads);
 	return list;
 }
 

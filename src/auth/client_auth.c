@@ -43,7 +43,7 @@ static void reserve_form(struct buf *buf, const char *client_id, const char *cli
 
 static char *make_basic(const char *client_id, const char *client_secret)
 {
-	struct buf pair = { .data = NULL };
+	at_end(buf_wipe) struct buf pair = { .data = NULL };
 	unsigned char *encoded;
 	char *text;
 	int size;
@@ -57,14 +57,12 @@ static char *make_basic(const char *client_id, const char *client_secret)
 	text = mem_printf("Basic %.*s", size, (const char *)encoded);
 	explicit_bzero(encoded, (size_t)size);
 	free(encoded);
-	buf_wipe(&pair);
 	return text;
 }
 
 static char *client_auth_make_form(const char *client_id, const char *client_secret)
 {
-	struct buf form = { .data = NULL };
-	char *text;
+	at_end(buf_wipe) struct buf form = { .data = NULL };
 
 	reserve_form(&form, client_id, client_secret);
 	buf_append_str(&form, "client_id=");
@@ -72,9 +70,7 @@ static char *client_auth_make_form(const char *client_id, const char *client_sec
 	buf_append_str(&form, "&client_secret=");
 	client_auth_append(&form, slice_str(client_secret));
 	buf_append_char(&form, '&');
-	text = mem_dup_slice(buf_slice(&form));
-	buf_wipe(&form);
-	return text;
+	return mem_dup_slice(buf_slice(&form));
 }
 
 /* ---- with a key ---- */
@@ -146,11 +142,10 @@ static void append_base64url(struct buf *out, const void *data, size_t size)
 
 static void append_json(struct buf *out, json_t *object)
 {
-	char *text = json_dumps(object, JSON_COMPACT);
+	at_end(mem_free) char *text = json_dumps(object, JSON_COMPACT);
 
 	CHECK(text != NULL);
 	append_base64url(out, text, strlen(text));
-	free(text);
 	json_decref(object);
 }
 
@@ -191,7 +186,7 @@ static void append_assertion(const struct client_auth *auth, struct buf *out)
 	json_int_t now_s = (json_int_t)(clock_wall_ms() / 1000);
 	unsigned char number[JTI_BYTES];
 	char jti[JTI_BYTES * 2];
-	struct buf token = { .data = NULL };
+	at_end(buf_wipe) struct buf token = { .data = NULL };
 
 	random_bytes(number, sizeof(number));
 	jti[text_base64url(number, sizeof(number), jti)] = '\0';
@@ -203,7 +198,6 @@ static void append_assertion(const struct client_auth *auth, struct buf *out)
 				      "iat", now_s, "exp", now_s + ASSERTION_S));
 	append_signature(auth, &token);
 	buf_append_slice(out, buf_slice(&token));
-	buf_wipe(&token);
 }
 
 int client_auth_check_key(const char *pem, struct error *err)

@@ -40,13 +40,12 @@ CURL *curl_handle_new(const struct curl_handle_conf *conf)
 
 void curl_handle_add_field(struct curl_slist **fields, const char *name, const char *value)
 {
-	char *field = mem_printf("%s: %s", name, value);
+	at_end(mem_free) char *field = mem_printf("%s: %s", name, value);
 	struct curl_slist *longer = curl_slist_append(*fields, field);
 
 	CHECK(longer != NULL);
 	*fields = longer;
 	explicit_bzero(field, strlen(field));
-	free(field);
 }
 
 void curl_handle_set_body(CURL *easy, struct curl_slist **fields, const char *type,

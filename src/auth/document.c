@@ -94,7 +94,7 @@ char *issuer_metadata_url(const char *issuer, size_t at)
 {
 	struct url url;
 	char *text = NULL;
-	char *path;
+	at_end(mem_free) char *path = NULL;
 	int origin;
 
 	if (url_parse(slice_str(issuer), &url) < 0)
@@ -110,7 +110,6 @@ char *issuer_metadata_url(const char *issuer, size_t at)
 		text = mem_printf("%.*s/.well-known/openid-configuration%s", origin, issuer, path);
 	else if (at == 2 && path[0] != '\0')
 		text = mem_printf("%.*s%s/.well-known/openid-configuration", origin, issuer, path);
-	free(path);
 	return text;
 }
 

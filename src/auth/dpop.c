@@ -68,14 +68,13 @@ void dpop_memory_free(struct dpop_memory **memory)
 static uint64_t dpop_place_of(const struct dpop_memory *memory, const char *jkt, struct slice id)
 {
 	unsigned char digest[SHA256_DIGEST_LENGTH];
-	struct buf text = { .data = NULL };
+	at_end(buf_fini) struct buf text = { .data = NULL };
 	uint64_t place;
 
 	buf_append(&text, memory->key, sizeof(memory->key));
 	buf_append_str(&text, jkt);
 	buf_append_slice(&text, id);
 	SHA256((const unsigned char *)text.data, text.len, digest);
-	buf_fini(&text);
 	memcpy(&place, digest, sizeof(place));
 	return place | 1;
 }

@@ -130,7 +130,7 @@ static struct fetch_request site_request(const struct fetch_site *site, const ch
 /* Enough for all, so that it does not move, and is wiped as a whole. */
 static void service_make_form(const struct site_question *question, struct buf *form_r)
 {
-	struct buf own = { .data = NULL };
+	at_end(buf_wipe) struct buf own = { .data = NULL };
 
 	client_auth_begin_form(&question->site->client_auth, &own);
 	buf_reserve(form_r, own.len + question->token.len * 3 + 64);
@@ -138,14 +138,13 @@ static void service_make_form(const struct site_question *question, struct buf *
 	buf_append_str(form_r, "token=");
 	client_auth_append(form_r, buf_slice(&question->token));
 	buf_append_str(form_r, "&token_type_hint=access_token");
-	buf_wipe(&own);
 }
 
 static void question_send(struct site_question *question, const char *url)
 {
 	const struct fetch_site *site = question->site;
 	struct fetch_request request = site_request(site, url);
-	struct buf form = { .data = NULL };
+	at_end(buf_wipe) struct buf form = { .data = NULL };
 
 	if (question->kind == FETCH_INTROSPECTION) {
 		service_make_form(question, &form);
@@ -156,7 +155,6 @@ static void question_send(struct site_question *question, const char *url)
 	request.etag = question->etag;
 	question->fetch.on_done = question_on_fetched;
 	fetch_start(site->fetcher, &question->fetch, &request);
-	buf_wipe(&form);
 }
 
 /* ---- discovery ---- */
@@ -166,14 +164,13 @@ static void site_on_metadata(struct fetch *fetch, const struct fetch_answer *ans
 /* Asks at the next place; false if there is none. */
 static bool site_discover(struct fetch_site *site)
 {
-	char *url = issuer_metadata_url(site->issuer, site->candidate);
+	at_end(mem_free) char *url = issuer_metadata_url(site->issuer, site->candidate);
 	struct fetch_request request = site_request(site, url);
 
 	if (url == NULL)
 		return false;
 	site->discovery.on_done = site_on_metadata;
 	fetch_start(site->fetcher, &site->discovery, &request);
-	free(url);
 	return true;
 }
 
@@ -506,14 +503,13 @@ static void export_on_done(struct fetch *fetch, const struct fetch_answer *answe
 {
 	struct fetch_service *service = container_of(fetch, struct fetch_service, export.fetch);
 	struct fetch_answer shown = *answer;
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 
 	buf_append_slice(&body, answer->body);
 	collector_hide_secrets(service->collector, &body);
 	shown.body = buf_slice(&body);
 	if (ipc_channel_is_open(&service->wire))
 		service_send(service, service->export.id, &shown);
-	buf_fini(&body);
 	export_end(&service->export);
 }
 

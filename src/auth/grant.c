@@ -219,11 +219,9 @@ bool grant_append_claim(const struct grant *grant, struct slice name, struct buf
 
 static bool grant_is_among(const json_t *value, struct slices values)
 {
-	struct buf text = { 0 };
-	bool is_one = grant_append_value(value, &text) && slices_has(values, buf_slice(&text));
+	at_end(buf_fini) struct buf text = { 0 };
 
-	buf_fini(&text);
-	return is_one;
+	return grant_append_value(value, &text) && slices_has(values, buf_slice(&text));
 }
 
 bool grant_meets(const struct grant *grant, const struct named_slices *demand)
@@ -383,7 +381,7 @@ struct grant *grant_imagine(const json_t *claims, const char *issuer, const stru
 {
 	static const char *const ignored[] = { "exp", "nbf", "iat", "cnf" };
 	const struct grant_rules rules = { .issuer = issuer, .roles = roles };
-	json_t *kept = json_copy((json_t *)(uintptr_t)claims);
+	json_auto_t *kept = json_copy((json_t *)(uintptr_t)claims);
 	struct verdict verdict;
 	struct grant *grant;
 
@@ -394,19 +392,17 @@ struct grant *grant_imagine(const json_t *claims, const char *issuer, const stru
 	grant = grant_new(kept, &rules, 0, &verdict);
 	if (grant == NULL)
 		error_set(err, ERROR_INVALID, "no token has such claims: %s", verdict.cause);
-	json_decref(kept);
 	return grant;
 }
 
 struct grant *grant_imagine_text(struct slice claims, const char *issuer, const struct roles *roles,
 				 struct error *err)
 {
-	json_t *document = document_parse(claims, err);
+	json_auto_t *document = document_parse(claims, err);
 	struct grant *grant = NULL;
 
 	if (document != NULL)
 		grant = grant_imagine(document, issuer, roles, err);
-	json_decref(document);
 	return grant;
 }
 

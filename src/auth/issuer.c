@@ -176,7 +176,7 @@ static void issuer_on_metadata(struct inquiry *inquiry, const struct fetch_answe
 
 static int issuer_take_keys(struct issuer *issuer, struct slice text, struct error *err)
 {
-	json_t *document = document_parse(text, err);
+	json_auto_t *document = document_parse(text, err);
 	unsigned char digest[sizeof(issuer->digest)];
 	struct jwk_set set;
 	int result;
@@ -184,7 +184,6 @@ static int issuer_take_keys(struct issuer *issuer, struct slice text, struct err
 	if (document == NULL)
 		return -1;
 	result = jwk_set_parse(document, issuer->algorithms, &set, err);
-	json_decref(document);
 	if (result < 0)
 		return -1;
 	CHECK(set.count > 0);
@@ -443,7 +442,7 @@ static void question_on_answer(struct inquiry *inquiry, const struct fetch_answe
 	struct question *question = container_of(inquiry, struct question, inquiry);
 	struct introspector *introspector = question->introspector;
 	struct verdict verdict;
-	json_t *claims = NULL;
+	json_auto_t *claims = NULL;
 
 	CHECK(introspector->running > 0);
 	introspector->running--;
@@ -458,7 +457,6 @@ static void question_on_answer(struct inquiry *inquiry, const struct fetch_answe
 	else
 		introspector->is_failing = false;
 	question->on_done(question, claims, &verdict);
-	json_decref(claims);
 }
 
 /* ---- asking ---- */

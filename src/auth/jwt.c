@@ -297,9 +297,9 @@ void jwk_thumbprint(const json_t *json, char out[JWK_THUMBPRINT_BYTES])
 	static const char *const names[] = { "crv", "e", "kty", "n", "x", "y" };
 	bool is_rsa = slice_is_equal(document_text(json, "kty"), SLICE_LIT("RSA"));
 	unsigned char digest[SHA256_DIGEST_LENGTH];
-	json_t *members = json_object();
+	json_auto_t *members = json_object();
 	size_t length;
-	char *text;
+	at_end(mem_free) char *text = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		bool is_of_rsa = *names[i] == 'e' || *names[i] == 'n';
@@ -314,8 +314,6 @@ void jwk_thumbprint(const json_t *json, char out[JWK_THUMBPRINT_BYTES])
 	length = text_base64url(digest, sizeof(digest), out);
 	CHECK(length == JWK_THUMBPRINT_BYTES - 1);
 	out[length] = '\0';
-	free(text);
-	json_decref(members);
 }
 
 /* ---- sets ---- */

@@ -311,7 +311,7 @@ static enum next verifier_judge(struct verifier *verifier, struct slice token, b
 	bool is_meant_as_jwt =
 		slice_has_prefix(token, SLICE_LIT("eyJ")) && memchr(token.p, '.', token.n) != NULL;
 	enum next next = NEXT_TELL;
-	struct jwt jwt;
+	at_end(jwt_fini) struct jwt jwt = { .header = NULL };
 
 	finding->authority = verifier->count;
 	if (jwt_parse(token, &jwt, &finding->verdict) < 0) {
@@ -327,7 +327,6 @@ static enum next verifier_judge(struct verifier *verifier, struct slice token, b
 	else
 		verifier_refuse(finding, VERDICT_UNKNOWN_ISSUER,
 				"`iss` is not a configured issuer");
-	jwt_fini(&jwt);
 	return next;
 }
 
@@ -395,14 +394,13 @@ static void refuse_audience(const struct grant *grant, struct slices accepted,
 			    struct verdict *verdict_r)
 {
 	struct slice resource = accepted.count > 0 ? accepted.items[0] : slice_of("", 0);
-	struct buf audience = { 0 };
+	at_end(buf_fini) struct buf audience = { 0 };
 
 	grant_append_audience(grant, &audience);
 	verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE, "`aud` is %.*s%s, not %.*s",
 		    (int)(audience.len < AUDIENCE_SHOWN ? audience.len : AUDIENCE_SHOWN),
 		    buf_terminate(&audience), audience.len > AUDIENCE_SHOWN ? "..." : "",
 		    SLICE_ARG(resource));
-	buf_fini(&audience);
 }
 
 /* The finding for this asker, whose audience decides. Returns the caller's reference to the grant, or NULL. */
@@ -565,10 +563,9 @@ static void job_take_confirmation(struct verifier_job *job, const json_t *claims
 		/* Rules may have changed since. */
 		struct finding *finding = &job->finding;
 		struct authority *authority = &job->verifier->authorities[finding->authority];
-		struct grant *before = finding->grant;
+		at_end(grant_unref) struct grant *before = finding->grant;
 
 		finding->grant = grant_again(authority, before, &finding->verdict);
-		grant_unref(&before);
 		job_finish(job);
 	}
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/at_end.h"
 #include "base/check.h"
 #include "base/slice.h"
 

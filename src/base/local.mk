@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/base/libbase.a
 src_base_libbase_a_SOURCES = \
+	src/base/at_end.c src/base/at_end.h \
 	src/base/buf.c src/base/buf.h \
 	src/base/check.c src/base/check.h \
 	src/base/clock.c src/base/clock.h \

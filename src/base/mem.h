@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/at_end.h"
 #include "base/check.h"
 #include "base/slice.h"
 

@@ -30,8 +30,7 @@
 
 static struct tree *read_import(const char *path, struct types_context *context)
 {
-	struct buf content = { 0 };
-	struct tree *root;
+	at_end(buf_wipe) struct buf content = { 0 };
 	struct error err;
 	struct stat status;
 
@@ -40,9 +39,7 @@ static struct tree *read_import(const char *path, struct types_context *context)
 		return NULL;
 	}
 	include_check_mode(path, status.st_mode, context);
-	root = import_read(buf_slice(&content), path, context->problems, context->warnings);
-	buf_wipe(&content);
-	return root;
+	return import_read(buf_slice(&content), path, context->problems, context->warnings);
 }
 
 /* ---- the command line ---- */
@@ -52,7 +49,8 @@ static void add_variable(struct tree *env, const char *text, struct config_probl
 {
 	static const char option[] = "--env";
 	const char *equals = strchr(text, '=');
-	char *name = equals != NULL ? mem_dup_slice(slice_between(text, equals)) : mem_strdup(text);
+	at_end(mem_free) char *name =
+		equals != NULL ? mem_dup_slice(slice_between(text, equals)) : mem_strdup(text);
 
 	if (tree_find(env, name) != NULL)
 		problem_add(problems, "%s: %.60s is given twice", option, name);
@@ -61,7 +59,6 @@ static void add_variable(struct tree *env, const char *text, struct config_probl
 	else
 		tree_add(tree_add(env, name, tree_new(TREE_MAP, option)), "env",
 			 tree_new_text(name, option));
-	free(name);
 }
 
 /*
@@ -71,8 +68,8 @@ static struct tree *read_command(const struct config_request *request,
 				 struct config_problems *problems)
 {
 	static const char place[] = "command line";
-	char *name = request->name != NULL ? mem_strdup(request->name) :
-					     name_from_command(request->command);
+	at_end(mem_free) char *name = request->name != NULL ? mem_strdup(request->name) :
+							      name_from_command(request->command);
 	struct tree *root = tree_new(TREE_MAP, place);
 	struct tree *servers = tree_add(root, "servers", tree_new(TREE_MAP, place));
 	struct tree *server = tree_add(servers, name, tree_new(TREE_MAP, place));
@@ -89,7 +86,6 @@ static struct tree *read_command(const struct config_request *request,
 	tree_add(server, "path", tree_new_text("/mcp", place));
 	if (request->isolation != NULL)
 		tree_add(server, "isolation", tree_new_text(request->isolation, "--isolation"));
-	free(name);
 	return root;
 }
 
@@ -97,13 +93,12 @@ static struct tree *read_command(const struct config_request *request,
 static void add_path(struct tree *tls, const char *key, struct slice path)
 {
 	static const char file[] = "--tls";
-	char *directory = path.n > 0 && path.p[0] != '/' ? getcwd(NULL, 0) : NULL;
-	char *whole = directory != NULL ? mem_printf("%s/%.*s", directory, SLICE_ARG(path)) :
-					  mem_dup_slice(path);
+	at_end(mem_free) char *directory = path.n > 0 && path.p[0] != '/' ? getcwd(NULL, 0) : NULL;
+	at_end(mem_free) char *whole = directory != NULL ?
+					       mem_printf("%s/%.*s", directory, SLICE_ARG(path)) :
+					       mem_dup_slice(path);
 
 	tree_add(tls, key, tree_new_text(whole, file));
-	free(whole);
-	free(directory);
 }
 
 static bool is_self_signed(const struct config_request *request)
@@ -117,7 +112,7 @@ static void add_tls(const struct config_request *request, const struct slices *h
 {
 	struct slice key = slice_str(request->tls);
 	struct slice certificate = slice_cut(&key, ',');
-	char *own_certificate = NULL, *own_key = NULL;
+	at_end(mem_free) char *own_certificate = NULL, *own_key = NULL;
 	struct tree *tls;
 	struct error err;
 
@@ -138,8 +133,6 @@ static void add_tls(const struct config_request *request, const struct slices *h
 		add_path(tls, "certificate", certificate);
 		add_path(tls, "key", key);
 	}
-	free(own_certificate);
-	free(own_key);
 }
 
 static void add_listener(const struct config_request *request, const struct slices *hosts,
@@ -243,7 +236,7 @@ static void add_token(struct slice text, struct slice name, unsigned int line, s
 	struct tree *entry = tree_add(tokens, NULL, tree_new(TREE_MAP, tokens->file));
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	char digits[2 * sizeof(hash) + 1];
-	char *whole;
+	at_end(mem_free) char *whole = NULL;
 
 	SHA256((const unsigned char *)text.p, text.n, hash);
 	text_to_hex(hash, sizeof(hash), digits);
@@ -251,7 +244,6 @@ static void add_token(struct slice text, struct slice name, unsigned int line, s
 			     mem_printf("token-%.*s", TOKEN_NAME_DIGITS, digits);
 	add_at(entry, "name", whole, line);
 	add_at(entry, "sha256", digits, line);
-	free(whole);
 }
 
 static void add_lines(const struct types_context *context, struct slice text, const char *path,
@@ -378,7 +370,7 @@ static void check_tls(const struct types_context *context, const struct config_t
 	const struct tree *certificate_at = tree_below(at, "certificate");
 	const struct tree *key_at = tree_below(at, "key");
 	const struct tree *authorities_at = tree_below(at, "client_ca");
-	struct buf certificate = { 0 }, key = { 0 }, authorities = { 0 };
+	at_end(buf_wipe) struct buf certificate = { 0 }, key = { 0 }, authorities = { 0 };
 	bool has_certificate = read_pem(context, tls->certificate, certificate_at, &certificate);
 	bool has_key = read_pem(context, tls->key, key_at, &key);
 	struct error err;
@@ -394,9 +386,6 @@ static void check_tls(const struct types_context *context, const struct config_t
 	    pem_check_authorities(buf_slice(&authorities), &err) < 0)
 		problem_add_at(context->problems, authorities_at, "%s: %s", tls->client_ca,
 			       err.text);
-	buf_wipe(&certificate);
-	buf_wipe(&key);
-	buf_wipe(&authorities);
 }
 
 static void check_all_tls(const struct types_context *context, const struct config *config,
@@ -444,8 +433,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 		.is_yaml = request->file != NULL,
 	};
 	struct config *config = NULL, *survey = NULL;
-	struct slices paths = { NULL, 0 }, hosts = { NULL, 0 };
-	struct tree *root = NULL;
+	at_end(texts_free) struct slices paths = { NULL, 0 }, hosts = { NULL, 0 };
+	at_end(tree_free) struct tree *root = NULL;
 
 	find_hosts(request, &hosts);
 	if (request->file != NULL)
@@ -481,16 +470,13 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (problems->count > 0)
 		config_free(&config);
 	config_free(&survey);
-	tree_free(&root);
-	texts_free(&paths);
-	texts_free(&hosts);
 	CHECK((config != NULL) == (problems->count == 0));
 	return config;
 }
 
 struct config *config_read_next(struct slice text, const struct config *before, struct error *err)
 {
-	struct config_problems problems = { 0 }, warnings = { 0 };
+	at_end(config_problems_fini) struct config_problems problems = { 0 }, warnings = { 0 };
 	struct types_context context = {
 		.problems = &problems,
 		.warnings = &warnings,
@@ -499,7 +485,7 @@ struct config *config_read_next(struct slice text, const struct config *before, 
 	};
 	struct slice places = places_cut(&text);
 	struct config *config = NULL;
-	struct tree *root = yaml_read(text, "memory file", err);
+	at_end(tree_free) struct tree *root = yaml_read(text, "memory file", err);
 
 	if (root != NULL)
 		config = load_draft(&context, root, before);
@@ -517,9 +503,6 @@ struct config *config_read_next(struct slice text, const struct config *before, 
 			  "the daemon");
 		config_free(&config);
 	}
-	tree_free(&root);
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings);
 	return config;
 }
 

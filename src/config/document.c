@@ -34,23 +34,20 @@ static void print_claims(const struct slices *claims, FILE *out)
 	if (claims->count > 0)
 		fputs("    env:\n", out);
 	for (size_t i = 0; i < claims->count; i++) {
-		struct buf value = { 0 }, text = { 0 };
+		at_end(buf_fini) struct buf value = { 0 }, text = { 0 };
 
 		buf_printf(&value, "${claim:%.*s}", SLICE_ARG(claims->items[i]));
 		yaml_append_text(&text, buf_terminate(&value));
 		fprintf(out, "      CLAIM_%zu: %s\n", i, buf_terminate(&text));
-		buf_fini(&value);
-		buf_fini(&text);
 	}
 }
 
 static void print_name(const char *name, FILE *out)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	yaml_append_text(&text, name);
 	fprintf(out, "  %s:\n", buf_terminate(&text));
-	buf_fini(&text);
 }
 
 static void print_roles(enum table_reader reader, const struct roles *roles, FILE *out)
@@ -146,7 +143,7 @@ static void sample_level(const char *level, int indent, FILE *out);
 
 static void sample_option(const struct option *option, int indent, FILE *out)
 {
-	struct buf help = { 0 };
+	at_end(buf_fini) struct buf help = { 0 };
 
 	CHECK(option->def != NULL || option->example != NULL || option->type == OPTION_SECTION);
 	buf_append_str(&help, option->help);
@@ -156,7 +153,6 @@ static void sample_option(const struct option *option, int indent, FILE *out)
 		buf_append_char(&help, ')');
 	}
 	print_prose(buf_terminate(&help), indent, out);
-	buf_fini(&help);
 	if (option->type == OPTION_SECTION) {
 		fprintf(out, "%*s%s:\n", indent, "", table_key(option));
 		sample_level(option->path, indent + 2, out);
@@ -313,13 +309,12 @@ void config_print_metrics(FILE *out)
 {
 	for (int i = 0; i < METRIC_COUNT; i++) {
 		struct metric_row row = metric_get((enum metric)i);
-		struct buf kind = { 0 };
+		at_end(buf_fini) struct buf kind = { 0 };
 
 		buf_append_str(&kind, row.type);
 		if (row.labels[0] != '\0')
 			buf_printf(&kind, "; %s", row.labels);
 		manual_row(row.name, buf_terminate(&kind), row.help, out);
-		buf_fini(&kind);
 	}
 }
 
@@ -447,7 +442,7 @@ static json_t *schema_of_value(const struct option *option)
 static json_t *describe(const struct option *option, json_t *schema)
 {
 	const char *without = option->def != NULL ? option->def : option->otherwise;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	CHECK(schema != NULL && option->help != NULL);
 	buf_append_str(&text, option->help);
@@ -458,7 +453,6 @@ static json_t *describe(const struct option *option, json_t *schema)
 	json_object_set_new(schema, "description", json_string(buf_terminate(&text)));
 	if (option->example != NULL)
 		json_object_set_new(schema, "examples", json_pack("[s]", option->example));
-	buf_fini(&text);
 	return schema;
 }
 
@@ -490,7 +484,7 @@ static json_t *schema_of_record(const char *record, bool is_whole)
 
 void config_print_schema(FILE *out)
 {
-	json_t *schema = schema_of_record(OPTIONS_TOP, true);
+	json_auto_t *schema = schema_of_record(OPTIONS_TOP, true);
 
 	CHECK(schema != NULL);
 	json_object_set_new(schema, "$schema",
@@ -498,5 +492,4 @@ void config_print_schema(FILE *out)
 	json_object_set_new(schema, "title", json_string("mcpgated.yaml"));
 	json_dumpf(schema, out, JSON_INDENT(2) | JSON_SORT_KEYS);
 	fputc('\n', out);
-	json_decref(schema);
 }

@@ -374,13 +374,12 @@ static bool is_origin(const char *text)
 /* An origin, and perhaps a path without a slash at its end: what a proxy has in front of ours. */
 int form_public_url(struct slice text, struct error *err)
 {
-	char *origin = mem_dup_slice(origin_of(text));
+	at_end(mem_free) char *origin = mem_dup_slice(origin_of(text));
 	bool is_web = slice_has_prefix(text, SLICE_LIT("https://")) ||
 		      slice_has_prefix(text, SLICE_LIT("http://"));
 	bool is_good = is_web && is_origin(origin) && strpbrk(text.p, "?#*\" ") == NULL &&
 		       strstr(text.p + strlen(origin), "//") == NULL && text.p[text.n - 1] != '/';
 
-	free(origin);
 	return want(is_good, text, err,
 		    "must be like https://mcp.example.com or https://example.com/mcp, without a "
 		    "slash at the end");
@@ -653,10 +652,9 @@ int form_header_value(struct slice text, struct error *err)
 static int check_name(enum permission_kind kind, const char *what, struct slice name,
 		      struct error *err)
 {
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 	const char *why = permission_fold(kind, name, &folded);
 
-	buf_fini(&folded);
 	return why == NULL ? 0 : error_set(err, ERROR_INVALID, "the name of the %s %s", what, why);
 }
 
@@ -689,22 +687,20 @@ int form_member(struct slice text, struct error *err)
 int form_expression(struct slice text, struct error *err)
 {
 	struct error why;
-	struct pattern *pattern = pattern_new(text, &why);
+	at_end(pattern_free) struct pattern *pattern = pattern_new(text, &why);
 
 	if (pattern == NULL)
 		return error_set(err, ERROR_INVALID, "is not a usable regular expression: %s",
 				 why.text);
-	pattern_free(&pattern);
 	return 0;
 }
 
 int form_redaction(struct slice text, struct error *err)
 {
-	struct redact_rules rules = { NULL, 0 };
+	at_end(redact_free) struct redact_rules rules = { NULL, 0 };
 	struct error why;
 	int result = redact_add(&rules, text, &why);
 
-	redact_free(&rules);
 	return result == 0 ? 0 :
 			     error_set(err, ERROR_INVALID, "is not a usable pattern: %s", why.text);
 }

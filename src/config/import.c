@@ -228,14 +228,11 @@ static char *decode_name(struct slice name)
 		.has_escape = true,
 		.text = slice_of(name.p - 1, name.n + 2),
 	};
-	struct buf decoded = { 0 };
-	char *copy;
+	at_end(buf_fini) struct buf decoded = { 0 };
 
 	if (scan_decode_string(string, &decoded) != 0)
 		decoded.len = 0;
-	copy = mem_dup_slice(buf_slice(&decoded));
-	buf_fini(&decoded);
-	return copy;
+	return mem_dup_slice(buf_slice(&decoded));
 }
 
 struct told {
@@ -255,7 +252,7 @@ static void tell_of_variable(struct slice written, const char *text, void *arg)
 static struct tree *new_text(struct import *import, struct json value, bool is_open)
 {
 	struct told told = { .import = import, .at = value.text.p };
-	struct buf decoded = { 0 }, expanded = { 0 };
+	at_end(buf_wipe) struct buf decoded = { 0 }, expanded = { 0 };
 	struct tree *text = NULL;
 
 	if (value.type == JSON_NUMBER || value.type == JSON_TRUE || value.type == JSON_FALSE) {
@@ -271,8 +268,6 @@ static struct tree *new_text(struct import *import, struct json value, bool is_o
 		text->is_secret = is_secret;
 		at_place(import, text, value.text.p);
 	}
-	buf_wipe(&decoded);
-	buf_wipe(&expanded);
 	return text;
 }
 
@@ -339,7 +334,7 @@ static int on_variable(struct slice written, struct json value, void *arg)
 {
 	struct container *list = arg;
 	struct import *import = list->import;
-	char *name = decode_name(written);
+	at_end(mem_free) char *name = decode_name(written);
 	bool is_full = list->tree->count == MANY;
 	struct tree *text = NULL;
 
@@ -353,7 +348,6 @@ static int on_variable(struct slice written, struct json value, void *arg)
 	else
 		tell(import, import->warnings, value.text.p,
 		     "'%.60s' is not a text, and is ignored", name);
-	free(name);
 	return is_full ? -1 : 0;
 }
 
@@ -525,12 +519,11 @@ static int on_member(struct slice written, struct json value, void *arg)
 {
 	struct members *members = arg;
 	const char *around = members->import->member;
-	char *name = decode_name(written);
+	at_end(mem_free) char *name = decode_name(written);
 
 	members->import->member = name;
 	convert_member(members->import, members->table, written.p - 1, value);
 	members->import->member = around;
-	free(name);
 	return members->import->server != NULL ? 0 : -1;
 }
 
@@ -551,11 +544,10 @@ static int on_listed_name(struct slice element, void *arg)
 {
 	struct import *import = arg;
 	struct json value = scan_value(element);
-	struct buf name = { 0 };
+	at_end(buf_fini) struct buf name = { 0 };
 	bool is_it = scan_decode_string(value, &name) == 0 &&
 		     slice_is_equal(buf_slice(&name), slice_str(import->name));
 
-	buf_fini(&name);
 	return is_it ? -1 : 0;
 }
 
@@ -585,7 +577,7 @@ static void convert_surroundings(struct import *import)
  */
 static void add_server(struct import *import, const char *at)
 {
-	char *name = name_from_text(slice_str(import->name));
+	at_end(mem_free) char *name = name_from_text(slice_str(import->name));
 
 	if (tree_find(import->servers, name) != NULL && import->directory != NULL) {
 		tell(import, import->warnings, at,
@@ -603,7 +595,6 @@ static void add_server(struct import *import, const char *at)
 		add_with_key(import, import->servers, key, at, import->server);
 		free(key);
 	}
-	free(name);
 }
 
 /* Which members count; NULL: it has neither a command nor a URL. */
@@ -690,7 +681,7 @@ static void hand_over(struct import *import, struct json value)
 static int on_entry(struct slice written, struct json value, void *arg)
 {
 	struct import *import = arg;
-	char *name = decode_name(written);
+	at_end(mem_free) char *name = decode_name(written);
 	bool is_over;
 
 	import->name = name;
@@ -703,7 +694,6 @@ static int on_entry(struct slice written, struct json value, void *arg)
 		add_server(import, written.p - 1);
 	import->server = NULL;
 	import->name = NULL;
-	free(name);
 	return is_over ? -1 : 0;
 }
 
@@ -723,16 +713,14 @@ static void convert_list_of(struct import *import, struct slice object, const ch
 static int on_project(struct slice written, struct json value, void *arg)
 {
 	struct import *import = arg;
-	char *directory = decode_name(written);
-	char *list = mem_printf("projects.%s.mcpServers", directory);
+	at_end(mem_free) char *directory = decode_name(written);
+	at_end(mem_free) char *list = mem_printf("projects.%s.mcpServers", directory);
 
 	import->directory = directory[0] == '/' ? directory : NULL;
 	import->disabled = scan_member(value.text, SLICE_LIT("disabledMcpServers"));
 	convert_list_of(import, value.text, "mcpServers", list);
 	import->directory = NULL;
 	import->disabled = (struct json){ .type = JSON_ABSENT };
-	free(directory);
-	free(list);
 	return 0;
 }
 
@@ -820,7 +808,8 @@ static bool is_blank(struct slice text)
 int import_entries(struct slice text, const char *file, import_entry_fn *take_entry, void *arg,
 		   struct error *err)
 {
-	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	at_end(config_problems_fini) struct config_problems problems = { NULL, 0 },
+							    warnings = { NULL, 0 };
 	struct import import = {
 		.file = file,
 		.problems = &problems,
@@ -829,7 +818,7 @@ int import_entries(struct slice text, const char *file, import_entry_fn *take_en
 		.arg = arg,
 		.begin = text.p,
 	};
-	struct tree *root = NULL;
+	at_end(tree_free) struct tree *root = NULL;
 	int result = 0;
 
 	if (text.n > IMPORT_BYTES_MAX)
@@ -838,9 +827,6 @@ int import_entries(struct slice text, const char *file, import_entry_fn *take_en
 		result = read_text(&import, text, err);
 	if (result == 0 && import.json.text.len > 0)
 		root = convert(&import);
-	tree_free(&root);
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings);
 	jsonc_fini(&import.json);
 	return result;
 }

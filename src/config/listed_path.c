@@ -79,16 +79,11 @@ static int open_below(const char *root, const char *rest)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd, why;
+	at_end(file_close) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (root_fd < 0)
 		return -1;
-	fd = (int)syscall(SYS_openat2, root_fd, rest, &how, sizeof(how));
-	why = errno;
-	close(root_fd);
-	errno = why;
-	return fd;
+	return (int)syscall(SYS_openat2, root_fd, rest, &how, sizeof(how));
 }
 
 int listed_path_open(const struct config *config, const char *path)
@@ -114,12 +109,12 @@ static const struct config_server *find_writer(const struct config *config, bool
 		if (!is_running && !server->enabled)
 			continue;
 		for (size_t j = 0; has_sandbox(server) && j < server->sandbox_write.count; j++) {
-			char *root = realpath(server->sandbox_write.items[j].p, NULL);
+			at_end(mem_free) char *root =
+				realpath(server->sandbox_write.items[j].p, NULL);
 			bool is_writer = root != NULL &&
 					 (directory == NULL || strcmp(directory, root) == 0 ||
 					  rest_below(directory, root) != NULL);
 
-			free(root);
 			if (is_writer)
 				return server;
 		}
@@ -202,14 +197,10 @@ int listed_path_open_file(const struct listed_writers *writers, const char *path
 /* Whether the real path is below the real root, although its name is not. */
 static bool is_below_by_link(const char *path, const char *root)
 {
-	char *real_path = realpath(path, NULL);
-	char *real_root = realpath(root, NULL);
-	bool is_below = real_path != NULL && real_root != NULL &&
-			rest_below(real_path, real_root) != NULL && rest_below(path, root) == NULL;
+	at_end(mem_free) char *real_path = realpath(path, NULL), *real_root = realpath(root, NULL);
 
-	free(real_path);
-	free(real_root);
-	return is_below;
+	return real_path != NULL && real_root != NULL && rest_below(real_path, real_root) != NULL &&
+	       rest_below(path, root) == NULL;
 }
 
 static int check_against(const struct config_server *server, const char *path, struct error *err)
@@ -378,7 +369,7 @@ int file_write_all(int fd, struct slice text)
 int file_read(const char *path, const struct listed_writers *writers, size_t max_bytes,
 	      struct buf *content_r, struct stat *status_r, struct error *err)
 {
-	int fd = file_open(path, writers, err);
+	at_end(file_close) int fd = file_open(path, writers, err);
 	int result;
 
 	if (fd < 0)
@@ -387,7 +378,6 @@ int file_read(const char *path, const struct listed_writers *writers, size_t max
 		result = error_set_errno(err, "cannot be read");
 	else
 		result = file_read_all(fd, max_bytes, content_r, err);
-	close(fd);
 	if (result != 0)
 		buf_wipe(content_r);
 	return result;

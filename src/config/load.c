@@ -60,9 +60,10 @@ static bool is_trusted(const struct reading *reading, uid_t owner)
 static void check_directory(const struct reading *reading, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *directory = slash == NULL ? mem_strdup(".") :
-			  slash == path ? mem_strdup("/") :
-					  mem_dup_slice(slice_between(path, slash));
+	at_end(mem_free) char *directory =
+		slash == NULL ? mem_strdup(".") :
+		slash == path ? mem_strdup("/") :
+				mem_dup_slice(slice_between(path, slash));
 	struct statvfs system;
 	struct stat status;
 
@@ -70,7 +71,6 @@ static void check_directory(const struct reading *reading, const char *path)
 		status = (struct stat){ .st_uid = geteuid() }; /* it has gone, and nobody can */
 	if (is_trusted(reading, status.st_uid) &&
 	    ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0)) {
-		free(directory);
 		return;
 	}
 	/* Where nobody can write at all: as containers have their configuration. */
@@ -80,13 +80,12 @@ static void check_directory(const struct reading *reading, const char *path)
 			"%s: its directory may be writable only by root, user %u and the owner of "
 			"the configuration; use chown, or: chmod go-w %s",
 			path, geteuid(), directory);
-	free(directory);
 }
 
 /* The first file was named by whoever has started the daemon; these were found. */
 static void check_found(const struct reading *reading, const char *path, const struct stat *status)
 {
-	char *real = realpath(path, NULL);
+	at_end(mem_free) char *real = realpath(path, NULL);
 
 	if (!is_trusted(reading, status->st_uid))
 		problem_add(
@@ -97,14 +96,13 @@ static void check_found(const struct reading *reading, const char *path, const s
 	check_directory(reading, path);
 	if (real != NULL && strcmp(real, path) != 0)
 		check_directory(reading, real);
-	free(real);
 }
 
 /* `path` is kept by the tree. */
 static struct tree *read_one(const char *path, struct reading *reading)
 {
 	struct types_context *context = reading->context;
-	struct buf content = { 0 };
+	at_end(buf_wipe) struct buf content = { 0 };
 	struct tree *root = NULL;
 	struct error err;
 	struct stat status;
@@ -123,7 +121,6 @@ static struct tree *read_one(const char *path, struct reading *reading)
 	root = yaml_read(buf_slice(&content), path, &err);
 	if (root == NULL)
 		problem_add(context->problems, "%s:%s", path, err.text);
-	buf_wipe(&content);
 	return root;
 }
 
@@ -259,21 +256,19 @@ static void merge(const struct types_context *context, struct tree *from, struct
 
 static void include_file(struct reading *reading, const char *path)
 {
-	struct tree *from;
+	at_end(tree_free) struct tree *from = NULL;
 
 	texts_add(reading->paths, slice_str(path));
 	from = read_one(reading->paths->items[reading->paths->count - 1].p, reading);
 	if (from != NULL)
 		merge(reading->context, from, reading->root);
-	tree_free(&from);
 }
 
 /* Relative to the directory of the file that names it, which is no pattern, whatever is in its name. */
 static char *absolute(const char *pattern, const char *file)
 {
 	const char *slash = strrchr(file, '/');
-	struct buf text = { 0 };
-	char *path;
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (pattern[0] == '/' || slash == NULL)
 		return mem_strdup(pattern);
@@ -282,9 +277,7 @@ static char *absolute(const char *pattern, const char *file)
 		buf_append_char(&text, *file);
 	}
 	buf_append_str(&text, pattern);
-	path = mem_dup_slice(buf_slice(&text));
-	buf_fini(&text);
-	return path;
+	return mem_dup_slice(buf_slice(&text));
 }
 
 /* A directory that is not there has no files. */
@@ -313,7 +306,7 @@ static bool has_room(const struct reading *reading, const struct tree *item)
 static void include_pattern(struct reading *reading, const struct tree *item)
 {
 	struct config_problems *problems = reading->context->problems;
-	char *pattern;
+	at_end(mem_free) char *pattern = NULL;
 	glob_t found;
 	int result;
 
@@ -331,7 +324,6 @@ static void include_pattern(struct reading *reading, const struct tree *item)
 		include_file(reading, found.gl_pathv[i]);
 	if (result == 0)
 		globfree(&found);
-	free(pattern);
 }
 
 struct tree *include_read(const char *path, struct types_context *context, struct slices *paths)
@@ -467,22 +459,20 @@ static void places_collect(const struct tree *root, struct rule_places *places)
 int places_tell(const struct rule_places *places, const char *key, struct error *err)
 {
 	const struct error what = *err;
-	struct buf place = { 0 };
+	at_end(buf_fini) struct buf place = { 0 };
 
 	if (rule_places_append_key(places, slice_str(key), &place))
 		error_set(err, what.kind, "%s: %s: %s", buf_terminate(&place), key, what.text);
-	buf_fini(&place);
 	return -1;
 }
 
 void places_print(const struct rule_places *places, FILE *out)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	rule_places_write(places, &text);
 	if (text.len > 0)
 		fprintf(out, "%s%s", &BEGIN[1], buf_terminate(&text));
-	buf_fini(&text);
 }
 
 struct slice places_cut(struct slice *text)
@@ -596,7 +586,7 @@ static void load_roles(const struct types_context *context, const struct tree *r
 static void load_authority(const struct types_context *context, const struct tree *section,
 			   const char *path, struct slice *ca_r)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct error err;
 
 	CHECK(ca_r->n == 0);
@@ -607,7 +597,6 @@ static void load_authority(const struct types_context *context, const struct tre
 			       err.text);
 	else
 		*ca_r = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
-	buf_fini(&text);
 }
 
 /* While files can be read. */
@@ -782,14 +771,14 @@ static void give_role(struct rights *rights, size_t number)
 
 static void give_endpoint(const struct roles *roles, struct server_conf *conf)
 {
-	struct slice *servers = mem_zalloc((conf->legs.count + 1) * sizeof(*servers));
+	at_end(mem_free) struct slice *servers =
+		mem_zalloc((conf->legs.count + 1) * sizeof(*servers));
 
 	for (size_t i = 0; i < conf->legs.count; i++)
 		servers[i] = conf->legs.items[i].server;
 	if (server_is_endpoint(conf))
 		roles_give_endpoint(roles, slice_str(conf->name), servers, conf->legs.count,
 				    &conf->permissions);
-	free(servers);
 }
 
 /* A role that is not there, and one that there is no room for, are left out: the rules refuse both. */
@@ -895,7 +884,7 @@ static void finish(struct config *config)
 
 static void finish_free(struct config *config)
 {
-	struct metadata_resource *resources =
+	at_end(mem_free) struct metadata_resource *resources =
 		(struct metadata_resource *)(uintptr_t)config->frontend.metadata.resources;
 
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -915,7 +904,6 @@ static void finish_free(struct config *config)
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);
-	free(resources);
 	texts_free(&config->claim_names);
 	texts_free(&config->frontend.hosts);
 	free((void *)(uintptr_t)config->http.trust.nets);
@@ -1014,7 +1002,8 @@ static bool names_sandbox(const struct tree *root)
 
 struct config *load_survey(const struct tree *root)
 {
-	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	at_end(config_problems_fini) struct config_problems problems = { NULL, 0 },
+							    warnings = { NULL, 0 };
 	const struct types_context context = { .problems = &problems,
 					       .warnings = &warnings,
 					       .resolve = resolve_nothing,
@@ -1023,8 +1012,6 @@ struct config *load_survey(const struct tree *root)
 
 	if (names_sandbox(root))
 		load_servers(&context, root, config);
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings);
 	return config;
 }
 

@@ -414,9 +414,10 @@ static const struct config_server *find_path(const struct map *taken, struct sli
 static void check_paths_are_unique(const struct config *config, const struct tree *root,
 				   struct config_problems *problems)
 {
-	struct path_taken *entries = mem_zalloc((config->server_count * 3 + 1) * sizeof(*entries));
+	at_end(mem_free) struct path_taken *entries =
+		mem_zalloc((config->server_count * 3 + 1) * sizeof(*entries));
 	struct path_taken *next = entries;
-	struct map taken = { 0 };
+	at_end(map_fini) struct map taken = { 0 };
 
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i], *other = NULL;
@@ -436,8 +437,6 @@ static void check_paths_are_unique(const struct config *config, const struct tre
 			map_insert_link(&taken, text_hash(0, paths[p]), &next->link);
 		}
 	}
-	map_fini(&taken);
-	free(entries);
 }
 
 static void check_timeouts(const struct config_server *server, const struct tree *at,
@@ -825,13 +824,12 @@ static void warn_of_expired(const struct config_server *server, const struct tre
 		const struct config_pair *pair = &server->env[i];
 		char text[QUANTITY_TEXT_MAX];
 		struct verdict verdict;
-		struct jwt jwt;
+		at_end(jwt_fini) struct jwt jwt = { .header = NULL };
 		json_int_t end_s;
 
 		if (jwt_parse(slice_str(pair->value), &jwt, &verdict) < 0)
 			continue;
 		end_s = json_integer_value(json_object_get(jwt.claims, "exp"));
-		jwt_fini(&jwt);
 		if (end_s <= 0 || (uint64_t)end_s > now_s)
 			continue;
 		quantity_format_date((uint64_t)end_s * 1000, text);

@@ -68,10 +68,10 @@ void self_signed_add_names(struct slices *names)
 static ASN1_OCTET_STRING *address_of(struct slice name)
 {
 	bool is_v6 = name.n > 2 && name.p[0] == '[';
-	char *text = mem_dup_slice(is_v6 ? slice_of(name.p + 1, name.n - 2) : name);
+	at_end(mem_free) char *text =
+		mem_dup_slice(is_v6 ? slice_of(name.p + 1, name.n - 2) : name);
 	ASN1_OCTET_STRING *address = a2i_IPADDRESS(text);
 
-	free(text);
 	return address;
 }
 
@@ -208,7 +208,7 @@ static X509 *make_certificate(EVP_PKEY *key, const char *first, struct slices na
 
 int self_signed_paths(const char *name, char **certificate_r, char **key_r, struct error *err)
 {
-	char *directory = state_directory_path();
+	at_end(mem_free) char *directory = state_directory_path();
 
 	if (directory == NULL)
 		return error_set(err, ERROR_INVALID,
@@ -216,7 +216,6 @@ int self_signed_paths(const char *name, char **certificate_r, char **key_r, stru
 				 "certificate is kept");
 	*certificate_r = mem_printf("%s/%s.crt", directory, name);
 	*key_r = mem_printf("%s/%s.key", directory, name);
-	free(directory);
 	return 0;
 }
 
@@ -236,13 +235,12 @@ static int put_pem(int directory, const char *name, BIO *bio, struct error *err)
 /* The one in the file; or, where none can be used, a new one. NULL: err says why there is none. */
 static EVP_PKEY *keep_key(int directory, const char *name, struct error *err)
 {
-	struct buf text = { 0 };
+	at_end(buf_wipe) struct buf text = { 0 };
 	EVP_PKEY *key = NULL;
 	BIO *bio;
 
 	if (state_file_get(directory, name, CERTIFICATES_BYTES_MAX, &text, NULL) == 1)
 		key = pem_read_key(buf_slice(&text), NULL);
-	buf_wipe(&text);
 	if (key != NULL)
 		return key;
 	key = EVP_EC_gen("P-256");
@@ -261,7 +259,7 @@ static EVP_PKEY *keep_key(int directory, const char *name, struct error *err)
 /* NULL: there is none that can be read. */
 static X509 *read_certificate(int directory, const char *name)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	STACK_OF(X509) *chain = NULL;
 	X509 *certificate = NULL;
 
@@ -270,7 +268,6 @@ static X509 *read_certificate(int directory, const char *name)
 	if (chain != NULL)
 		certificate = sk_X509_shift(chain);
 	sk_X509_pop_free(chain, X509_free);
-	buf_fini(&text);
 	return certificate;
 }
 
@@ -306,7 +303,8 @@ int self_signed_keep(const char *first, struct slices names, enum self_signed *d
 		     struct error *err)
 {
 	int directory = state_directory_open(true, err);
-	char *key_name = mem_printf("%s.key", first), *name = mem_printf("%s.crt", first);
+	at_end(mem_free) char *key_name = mem_printf("%s.key", first),
+			      *name = mem_printf("%s.crt", first);
 	EVP_PKEY *key = directory >= 0 ? keep_key(directory, key_name, err) : NULL;
 	X509 *before = key != NULL ? read_certificate(directory, name) : NULL;
 	X509 *made = NULL;
@@ -323,8 +321,6 @@ int self_signed_keep(const char *first, struct slices names, enum self_signed *d
 	X509_free(made);
 	X509_free(before);
 	EVP_PKEY_free(key);
-	free(key_name);
-	free(name);
 	if (directory >= 0)
 		close(directory);
 	return result;
@@ -347,7 +343,7 @@ static void show_fingerprint(const X509 *certificate, char text_r[SELF_SIGNED_SH
 int self_signed_describe(const char *path, struct self_signed_facts *facts_r, struct error *err)
 {
 	static const struct listed_writers none = { NULL, NULL };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	STACK_OF(X509) *chain = NULL;
 	BIO *until = BIO_new(BIO_s_mem());
 	int length = 0;
@@ -363,7 +359,6 @@ int self_signed_describe(const char *path, struct self_signed_facts *facts_r, st
 		length = BIO_read(until, facts_r->until, SELF_SIGNED_SHOWN_BYTES - 1);
 		facts_r->until[length > 0 ? length : 0] = '\0';
 	}
-	buf_fini(&text);
 	BIO_free(until);
 	sk_X509_pop_free(chain, X509_free);
 	return chain != NULL ? 0 : -1;

@@ -115,7 +115,8 @@ static int state_file_read_open(int fd, size_t most, struct buf *text, struct er
 int state_file_get(int directory, const char *name, size_t most, struct buf *text,
 		   struct error *err)
 {
-	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	at_end(file_close) int fd =
+		openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	int result;
 
 	if (fd < 0 && errno == ENOENT)
@@ -123,14 +124,13 @@ int state_file_get(int directory, const char *name, size_t most, struct buf *tex
 	if (fd < 0)
 		return error_set_errno(err, "it cannot be opened");
 	result = state_file_read_open(fd, most, text, err);
-	close(fd);
 	return result == 0 ? 1 : -1;
 }
 
 int state_file_put(int directory, const char *name, const struct slice *parts, size_t count,
 		   struct error *err)
 {
-	char *other = mem_printf("%s.new", name);
+	at_end(mem_free) char *other = mem_printf("%s.new", name);
 	int result = -1;
 	int fd;
 
@@ -152,6 +152,5 @@ int state_file_put(int directory, const char *name, const struct slice *parts, s
 		error_set_errno(err, "the file %.200s cannot be written", name);
 	if (result < 0 && fd >= 0)
 		unlinkat(directory, other, 0);
-	free(other);
 	return result;
 }

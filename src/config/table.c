@@ -161,7 +161,7 @@ static void refuse_key(const struct types_context *context, const char *level,
 	const char *similar = other != NULL ? other : find_similar(level, slice_str(member->key));
 	const char *deeper = find_deeper(level, member->key);
 	const struct option *option = NULL;
-	struct buf hint = { 0 };
+	at_end(buf_fini) struct buf hint = { 0 };
 
 	if (strcmp(level, OPTIONS_TOP) == 0 &&
 	    slice_has_part(client_keys, ' ', slice_str(member->key))) {
@@ -181,7 +181,6 @@ static void refuse_key(const struct types_context *context, const char *level,
 			   hint.len > 0 ? ", " : "the keys here are: ", table_key(option));
 	problem_add_at_key(context->problems, member, "unknown key '%.60s'; %s", member->key,
 			   buf_terminate(&hint));
-	buf_fini(&hint);
 }
 
 static void *field_of(const struct option *option, void *base)
@@ -480,7 +479,7 @@ void table_print(enum table_reader reader, const char *level, const void *base, 
 	const struct option *option = NULL;
 
 	while ((option = table_next(level, option)) != NULL) {
-		struct buf text = { 0 };
+		at_end(buf_fini) struct buf text = { 0 };
 
 		/*
 		 * Of a server with a url, what is for a command means nothing, and would be refused when it is read. The gateway,
@@ -499,7 +498,6 @@ void table_print(enum table_reader reader, const char *level, const void *base, 
 			fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),
 				buf_terminate(&text));
 		}
-		buf_fini(&text);
 	}
 }
 
@@ -564,14 +562,11 @@ static const struct record *record_of(const struct walk *walk, const struct reco
 
 static bool has_word(const struct record *record, const struct option *option, const char *words)
 {
-	struct buf value = { 0 };
-	bool has_it;
+	at_end(buf_fini) struct buf value = { 0 };
 
 	CHECK(option->type == OPTION_ENUM);
 	types_get(option)->print(option, record->base, &value);
-	has_it = slice_has_part(slice_str(words), ' ', buf_slice(&value));
-	buf_fini(&value);
-	return has_it;
+	return slice_has_part(slice_str(words), ' ', buf_slice(&value));
 }
 
 /* Whether the relation demands nothing that is not so. */
@@ -611,7 +606,7 @@ static void refuse_need(const struct walk *walk, const struct record *record,
 {
 	const struct option *other = table_get(relation->other);
 	const char *key = way_of(record_of(walk, record, other), other);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (relation->when != NULL)
 		buf_printf(&text, "%s ", relation->when);
@@ -624,7 +619,6 @@ static void refuse_need(const struct walk *walk, const struct record *record,
 	if (relation->why != NULL)
 		buf_printf(&text, ": %s", relation->why);
 	problem_add_at(walk->problems, value, "%s", buf_terminate(&text));
-	buf_fini(&text);
 }
 
 static void check_at_most(const struct walk *walk, const struct record *record,
@@ -664,7 +658,7 @@ static void warn_of_idle(const struct walk *walk, const struct record *record, c
 	const struct tree *value = tree_find_way(record->own, way_of(record, option));
 	const struct option *other = table_get(relation->other);
 	const char *key = way_of(record_of(walk, record, other), other);
-	struct buf why = { 0 };
+	at_end(buf_fini) struct buf why = { 0 };
 
 	if (!is_used(option, value) || is_kept(walk, record, relation) ||
 	    is_refused(record, level, relation->other))
@@ -678,7 +672,6 @@ static void warn_of_idle(const struct walk *walk, const struct record *record, c
 	if (relation->why == NULL && relation->words != NULL)
 		append_words(NULL, relation->words, &why);
 	problem_add_at(walk->warnings, value, "has no effect here: %s", buf_terminate(&why));
-	buf_fini(&why);
 }
 
 static void check_relation(const struct walk *walk, const struct record *record, const char *level,

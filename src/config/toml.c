@@ -274,8 +274,7 @@ static int read_string(struct toml *t, bool is_key, struct buf *out)
 /* One part of it, and the space behind. NULL: it fails. */
 static char *read_key(struct toml *t)
 {
-	struct buf key = { 0 };
-	char *name;
+	at_end(buf_fini) struct buf key = { 0 };
 	int result = 0;
 
 	if (next(t) == '"' || next(t) == '\'') {
@@ -287,9 +286,7 @@ static char *read_key(struct toml *t)
 			result = fail(t, t->p, "a name is missing");
 	}
 	skip_space(t);
-	name = result == 0 ? mem_dup_slice(buf_slice(&key)) : NULL;
-	buf_fini(&key);
-	return name;
+	return result == 0 ? mem_dup_slice(buf_slice(&key)) : NULL;
 }
 
 /* ---- values ---- */
@@ -301,7 +298,7 @@ static int read_scalar(struct toml *t, struct node *node)
 	char written[SCALAR_BYTES_MAX + 1];
 	size_t most = (size_t)(t->end - t->p), n;
 	regmatch_t found[3];
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	most = most < SCALAR_BYTES_MAX ? most : SCALAR_BYTES_MAX;
 	memcpy(written, t->p, most);
@@ -318,19 +315,16 @@ static int read_scalar(struct toml *t, struct node *node)
 		buf_printf(&text, "[\"%.*s\"]", (int)n, written);
 	t->p += n;
 	node->text = mem_dup_slice(buf_slice(&text));
-	buf_fini(&text);
 	return 0;
 }
 
 static int read_text(struct toml *t, struct node *node)
 {
-	struct buf text = { 0 }, json = { 0 };
+	at_end(buf_wipe) struct buf text = { 0 }, json = { 0 };
 	int result = read_string(t, false, &text);
 
 	write_string(&json, buf_slice(&text));
 	node->text = mem_dup_slice(buf_slice(&json));
-	buf_wipe(&text);
-	buf_wipe(&json);
 	return result;
 }
 

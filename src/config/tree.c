@@ -208,13 +208,12 @@ __attribute__((format(printf, 3, 0))) static void add_line(struct config_problem
 							   struct buf *place, const char *format,
 							   va_list args)
 {
-	char *text = NULL;
+	at_end(mem_free) char *text = NULL;
 
 	CHECK(problems->count <= PROBLEMS_MAX + 1);
 	/* The formats are ours; vasprintf fails for lack of memory alone. */
 	CHECK(vasprintf(&text, format, args) >= 0);
 	buf_append_str(place, text);
-	free(text);
 	replace_hidden(place);
 	buf_terminate(place);
 	for (size_t i = 0; i < problems->count; i++) {

@@ -370,7 +370,7 @@ static void load_enum(const struct types_context *context, const struct option *
 		      const struct tree *value, void *base)
 {
 	void *field = field_of(option, base);
-	struct buf names = { 0 };
+	at_end(buf_fini) struct buf names = { 0 };
 
 	CHECK(option->choices != NULL && option->choices->name != NULL);
 	CHECK(option->size == sizeof(bool) || option->size == sizeof(int));
@@ -380,14 +380,12 @@ static void load_enum(const struct types_context *context, const struct option *
 				*(bool *)field = c->value != 0;
 			else
 				*(int *)field = c->value;
-			buf_fini(&names);
 			return;
 		}
 		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", c->name);
 	}
 	problem_add_at(context->problems, value, "must be one of %s, not '%.60s'",
 		       buf_terminate(&names), shown(value));
-	buf_fini(&names);
 }
 
 static bool print_enum(const struct option *option, const void *base, struct buf *out)

@@ -30,7 +30,7 @@ struct kind {
 static int read_file(const char *path, const struct listed_writers *writers, char **value_r,
 		     struct error *err)
 {
-	struct buf content = { 0 };
+	at_end(buf_wipe) struct buf content = { 0 };
 	struct error why;
 	int result = 0;
 
@@ -46,7 +46,6 @@ static int read_file(const char *path, const struct listed_writers *writers, cha
 		result = error_set(err, ERROR_INVALID, "the file %.100s holds a NUL byte", path);
 	else
 		*value_r = mem_dup_slice(buf_slice(&content));
-	buf_wipe(&content);
 	return result;
 }
 
@@ -75,8 +74,7 @@ static char *credential_path(const char *name)
 static int read_credential(const char *name, const struct listed_writers *writers, char **value_r,
 			   struct error *err)
 {
-	char *path;
-	int result;
+	at_end(mem_free) char *path = NULL;
 
 	if (strchr(name, '/') != NULL || name[0] == '.')
 		return error_set(err, ERROR_INVALID,
@@ -87,9 +85,7 @@ static int read_credential(const char *name, const struct listed_writers *writer
 				 "there are no credentials: the daemon was not started by systemd "
 				 "with LoadCredential=%.100s:…",
 				 name);
-	result = read_file(path, writers, value_r, err);
-	free(path);
-	return result;
+	return read_file(path, writers, value_r, err);
 }
 
 static const struct kind kinds[] = {
@@ -266,7 +262,7 @@ static bool is_name(struct slice name)
 static const char *put_variable(struct expansion *expansion, struct slice written,
 				struct slice name)
 {
-	char *copy = mem_dup_slice(name);
+	at_end(mem_free) char *copy = mem_dup_slice(name);
 	const char *value = getenv(copy);
 	const char *why = NULL;
 
@@ -287,7 +283,6 @@ static const char *put_variable(struct expansion *expansion, struct slice writte
 				"instead: env",
 				expansion->arg);
 	}
-	free(copy);
 	return why;
 }
 

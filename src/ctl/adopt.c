@@ -63,9 +63,10 @@ struct work {
 static void printf_like(5, 6) tell(struct work *work, const char *client, const char *list,
 				   const char *name, const char *format, ...)
 {
-	char *entry = name != NULL ? mem_printf("%s.%s", list, name) : mem_strdup("");
+	at_end(mem_free) char *entry =
+		name != NULL ? mem_printf("%s.%s", list, name) : mem_strdup("");
 	va_list args;
-	char *what;
+	at_end(mem_free) char *what = NULL;
 
 	va_start(args, format);
 	CHECK(vasprintf(&what, format, args) >= 0);
@@ -73,8 +74,6 @@ static void printf_like(5, 6) tell(struct work *work, const char *client, const 
 	text_table_add(&work->table, slice_str(client));
 	text_table_add(&work->table, slice_str(entry));
 	text_table_add(&work->table, slice_str(what));
-	free(entry);
-	free(what);
 }
 
 /* ---- which may be shared ---- */
@@ -84,7 +83,7 @@ static int explain(void)
 	static const struct text_table_column columns[] = { { "PACKAGE", false },
 							    { "ISOLATION", false },
 							    { "WHY", false } };
-	struct text_table table;
+	at_end(text_table_fini) struct text_table table = { .count = 0 };
 
 	text_table_init(&table, columns, ARRAY_LEN(columns));
 	for (size_t i = 0; i < ARRAY_LEN(shareables); i++) {
@@ -93,7 +92,6 @@ static int explain(void)
 		text_table_add(&table, slice_str(shareables[i].why));
 	}
 	text_table_print(&table, stdout);
-	text_table_fini(&table);
 	puts("\nAny other server has a process for each session (isolation: session), which works for every server. To share\n"
 	     "one that keeps nothing of its clients, write isolation: shared into its file in conf.d.");
 	return 0;
@@ -305,8 +303,8 @@ static int by_place(const void *left, const void *right)
 static void judge_text(struct item *item, const struct edit_file *file, bool is_toml)
 {
 	struct slice original = slice_of(file->text.data + item->at, item->length);
-	struct buf text = { 0 };
-	json_t *none;
+	at_end(buf_wipe) struct buf text = { 0 };
+	json_auto_t *none = NULL;
 
 	if (item->why != NULL)
 		return;
@@ -317,8 +315,6 @@ static void judge_text(struct item *item, const struct edit_file *file, bool is_
 		item->why = mem_strdup(
 			is_toml ? "left alone: what belongs to it stands in several places" :
 				  "left alone: a name in it is written with a backslash");
-	json_decref(none);
-	buf_wipe(&text);
 }
 
 static int read_items(struct work *work, size_t client, const struct edit_file *file,
@@ -365,7 +361,7 @@ static uint16_t find_port(void)
 /* Replaces what adopt has made itself, and nothing else. */
 static int write_own(const char *path, struct slice text, struct error *err)
 {
-	struct edit_file file = { .path = NULL };
+	at_end(edit_file_fini) struct edit_file file = { .path = NULL };
 	int result = edit_file_read(path, &file, err);
 
 	if (result == 1)
@@ -374,7 +370,6 @@ static int write_own(const char *path, struct slice text, struct error *err)
 		result = edit_file_replace(&file, text, err);
 	else if (result == 0)
 		result = error_set(err, ERROR_INVALID, "%s is there already", path);
-	edit_file_fini(&file);
 	return result == 1 ? error_set(err, ERROR_INVALID, "%s was changed meanwhile", path) :
 			     result;
 }
@@ -382,8 +377,7 @@ static int write_own(const char *path, struct slice text, struct error *err)
 /* systemd listens for the daemon; its socket has the first port. */
 static int tell_systemd(uint16_t port, struct error *err)
 {
-	char *path, *text;
-	int result;
+	at_end(mem_free) char *path = NULL, *text = NULL;
 
 	if (port == PORT_FIRST)
 		return 0;
@@ -391,31 +385,24 @@ static int tell_systemd(uint16_t port, struct error *err)
 	text = mem_printf(MADE "\n[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n"
 			       "ListenStream=%%t/" SOCKET "\n",
 			  port);
-	result = write_own(path, slice_str(text), err);
-	free(path);
-	free(text);
-	return result;
+	return write_own(path, slice_str(text), err);
 }
 
 /* The token that is there, or a new one, which nobody else on this machine can read. */
 static int take_token(const struct work *work, struct line_token *token_r, struct error *err)
 {
-	char *text;
-	int result;
+	at_end(secret_free) char *text = NULL;
 
 	if (access(work->token_file, F_OK) == 0) {
 		text = line_read_token(work->token_file, err);
 		if (text == NULL)
 			return -1;
 		line_hash(slice_str(text), token_r->hash);
-		secret_free(&text);
 		return 0;
 	}
 	line_make_token(token_r);
 	text = mem_printf("%s\n", token_r->text);
-	result = edit_file_create(work->token_file, slice_str(text), err);
-	secret_free(&text);
-	return result;
+	return edit_file_create(work->token_file, slice_str(text), err);
 }
 
 /* For connect. In a folder of this user's that nobody else may enter, if the session has one. */
@@ -436,7 +423,7 @@ static int make_configuration(const struct work *work, struct error *err)
 	struct line_token token;
 	uint16_t port = find_port();
 	int result = take_token(work, &token, err);
-	char *text, *socket;
+	at_end(mem_free) char *text = NULL, *socket = NULL;
 
 	if (result < 0)
 		return -1;
@@ -458,22 +445,19 @@ static int make_configuration(const struct work *work, struct error *err)
 	if (result == 0)
 		result = edit_file_create(work->file, slice_str(text), err);
 	explicit_bzero(&token, sizeof(token));
-	free(socket);
-	free(text);
 	return result;
 }
 
 static struct config *load(const struct work *work, struct error *err)
 {
 	const struct config_request request = { .file = work->file };
-	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	at_end(config_problems_fini) struct config_problems problems = { NULL, 0 },
+							    warnings = { NULL, 0 };
 	struct config *config = config_load(&request, &problems, &warnings);
 
 	if (config == NULL)
 		error_set(err, ERROR_INVALID, "%s",
 			  problems.count > 0 ? problems.items[0] : "cannot be read");
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings);
 	return config;
 }
 
@@ -526,12 +510,10 @@ static bool is_taken(const struct work *work, const char *name)
 	const struct config *config = work->config;
 	bool is_it = adopted_has_name(&work->servers, name) ||
 		     (config != NULL && config_find_server(config, name) < config->server_count);
-	char *file = mem_printf("conf.d/%s.yaml", name);
-	char *path = line_own_file(file);
+	at_end(mem_free) char *file = mem_printf("conf.d/%s.yaml", name);
+	at_end(mem_free) char *path = line_own_file(file);
 
 	is_it |= access(path, F_OK) == 0;
-	free(path);
-	free(file);
 	return is_it;
 }
 
@@ -600,10 +582,10 @@ static int adopt_item(struct work *work, const struct items *items, const struct
 	struct adopted *server = server_for(work, item);
 	size_t client = items->client;
 	const char *original = file->text.data + item->at;
-	char *url = mem_printf("%s/%s/mcp", work->origin, adopted_name(server));
-	json_t *entry = client_config_entry(client, adopted_name(server), url, work->token,
-					    (file->status.st_mode & (S_IRGRP | S_IROTH)) != 0);
-	struct buf text = { 0 };
+	at_end(mem_free) char *url = mem_printf("%s/%s/mcp", work->origin, adopted_name(server));
+	json_auto_t *entry = client_config_entry(client, adopted_name(server), url, work->token,
+						 (file->status.st_mode & (S_IRGRP | S_IROTH)) != 0);
+	at_end(buf_wipe) struct buf text = { 0 };
 	struct error err;
 
 	if (write_entry(slice_of(original, item->length), items->is_toml, entry, &text) < 0)
@@ -620,9 +602,6 @@ static int adopt_item(struct work *work, const struct items *items, const struct
 	}
 	if (item->why == NULL)
 		buf_append_slice(out, buf_slice(&text));
-	json_decref(entry);
-	free(url);
-	buf_wipe(&text);
 	return item->why == NULL ? 0 : -1;
 }
 
@@ -661,7 +640,7 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 		      struct error *err)
 {
 	struct items items;
-	struct buf text = { 0 };
+	at_end(buf_wipe) struct buf text = { 0 };
 	size_t copied = 0, count = 0;
 	int result = read_items(work, client, file, &items, err);
 
@@ -693,7 +672,6 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 	if (result == 0)
 		report(work, client, &items);
 	items_fini(&items);
-	buf_wipe(&text);
 	return result;
 }
 
@@ -731,7 +709,7 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	struct slice original = slice_of(file->text.data + wanted->at, wanted->length);
 	struct slice was = text_of(entry, "was"), is = text_of(entry, "is");
 	bool is_toml = import_is_toml(buf_slice(&file->text), work->path);
-	struct buf text = { 0 };
+	at_end(buf_wipe) struct buf text = { 0 };
 	int result;
 
 	CHECK(wanted->at + wanted->length <= file->text.len);
@@ -742,14 +720,11 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	buf_append(&text, file->text.data, wanted->at);
 	if (slice_is_equal(original, is))
 		buf_append_slice(&text, was);
-	else if (wanted->is_apart || entry_text_restore(original, is_toml, was, is, &text) < 0) {
-		buf_wipe(&text);
+	else if (wanted->is_apart || entry_text_restore(original, is_toml, was, is, &text) < 0)
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
-	}
 	buf_append(&text, original.p + original.n, file->text.len - wanted->at - wanted->length);
 	result = work->line->is_dry_run ? 0 : edit_file_replace(file, buf_slice(&text), err);
 	work->has_restored = result == 0;
-	buf_wipe(&text);
 	return result;
 }
 
@@ -779,21 +754,18 @@ static int edit(struct work *work, const char *path, size_t client, const json_t
 
 	work->path = path;
 	for (int i = 0; i < ATTEMPTS && result == 1; i++) {
-		struct edit_file file = { .path = NULL };
+		at_end(edit_file_fini) struct edit_file file = { .path = NULL };
 
 		result = edit_file_read(path, &file, err);
-		if (result == 1) {
-			edit_file_fini(&file);
+		if (result == 1)
 			return entry != NULL ? error_set(err, ERROR_INVALID,
 							 "the file is not there any more") :
 					       0;
-		}
 		if (result == 0 && (file.status.st_mode & S_IWUSR) == 0)
 			result = error_set(err, ERROR_INVALID, "is read-only");
 		if (result == 0)
 			result = entry != NULL ? restore_text(work, &file, entry, err) :
 						 adopt_text(work, client, &file, err);
-		edit_file_fini(&file);
 	}
 	return result == 1 ?
 		       error_set(
@@ -813,7 +785,7 @@ static void adopt_clients(struct work *work)
 	struct error err;
 
 	for (size_t i = 0; client_config_client(i) != NULL; i++) {
-		char *path;
+		at_end(mem_free) char *path = NULL;
 
 		if (!is_asked_for(work->line, i))
 			continue;
@@ -823,7 +795,6 @@ static void adopt_clients(struct work *work)
 			     err.text);
 			work->failed++;
 		}
-		free(path);
 	}
 }
 
@@ -886,25 +857,23 @@ static void undo(struct work *work)
 /* What a run that was killed has left beside a file, with its secrets. */
 static void tell_left(struct work *work, const char *path)
 {
-	char *left = work->line->is_dry_run ? NULL : edit_file_find_left(path);
+	at_end(mem_free) char *left = work->line->is_dry_run ? NULL : edit_file_find_left(path);
 
 	if (left != NULL)
 		tell(work, "", "", NULL,
 		     "%s is left of a run that was killed, and may have secrets: remove it when %s is as it should be",
 		     left, path);
-	free(left);
 }
 
 static void tell_all_left(struct work *work)
 {
 	for (size_t i = 0; client_config_client(i) != NULL; i++) {
-		char *path;
+		at_end(mem_free) char *path = NULL;
 
 		if (!is_asked_for(work->line, i))
 			continue;
 		path = line_home_file(client_config_own_file(i));
 		tell_left(work, path);
-		free(path);
 	}
 	for (size_t i = 0; i < work->servers.count; i++)
 		tell_left(work, work->servers.items[i].path);
@@ -913,12 +882,10 @@ static void tell_all_left(struct work *work)
 /* Then the user's units are for it. */
 static bool is_made_here(const struct work *work)
 {
-	struct edit_file file = { .path = NULL };
-	bool is_it = edit_file_read(work->file, &file, NULL) == 0 &&
-		     slice_has_prefix(buf_slice(&file.text), SLICE_LIT(MADE));
+	at_end(edit_file_fini) struct edit_file file = { .path = NULL };
 
-	edit_file_fini(&file);
-	return is_it;
+	return edit_file_read(work->file, &file, NULL) == 0 &&
+	       slice_has_prefix(buf_slice(&file.text), SLICE_LIT(MADE));
 }
 
 static void print_next(const struct work *work)
@@ -961,7 +928,7 @@ static bool is_client(const struct line *line)
 static int check_home(struct error *err)
 {
 	const char *home = getenv("HOME");
-	char *folder = line_home_file(".config/.");
+	at_end(mem_free) char *folder = line_home_file(".config/.");
 	struct stat status;
 	int result = 0;
 
@@ -975,18 +942,15 @@ static int check_home(struct error *err)
 			error_set(err, ERROR_INVALID,
 				  "%s belongs to another user: run this as that user, without sudo",
 				  home);
-	free(folder);
 	return result;
 }
 
 /* Nothing of the user's configuration is read before. */
 static int lock(const struct line *line, struct error *err)
 {
-	char *path = line_own_file("adopt.lock");
-	int result = line->is_dry_run ? 0 : edit_file_lock(path, LOCK_WAIT_MS, err);
+	at_end(mem_free) char *path = line_own_file("adopt.lock");
 
-	free(path);
-	return result;
+	return line->is_dry_run ? 0 : edit_file_lock(path, LOCK_WAIT_MS, err);
 }
 
 int adopt_run(const struct line *line)

@@ -96,14 +96,13 @@ void adopted_define(const struct tree *server, struct buf *out)
 static void append_unless_there(struct buf *out, struct slice definition, const char *key,
 				const char *value)
 {
-	char *begin = mem_printf("\n%s: ", key);
+	at_end(mem_free) char *begin = mem_printf("\n%s: ", key);
 
 	if (value != NULL && memmem(definition.p, definition.n, begin, strlen(begin)) == NULL) {
 		buf_printf(out, "%s: ", key);
 		yaml_append_text(out, value);
 		buf_append_char(out, '\n');
 	}
-	free(begin);
 }
 
 /* ---- the files ---- */
@@ -149,14 +148,12 @@ static struct slice find_record(struct slice text)
 
 static void read_one(struct adopted_list *list, const char *path)
 {
-	struct edit_file file = { .path = NULL };
+	at_end(edit_file_fini) struct edit_file file = { .path = NULL };
 	struct slice text, line;
-	json_t *record;
+	json_auto_t *record = NULL;
 
-	if (edit_file_read(path, &file, NULL) != 0) {
-		edit_file_fini(&file);
+	if (edit_file_read(path, &file, NULL) != 0)
 		return;
-	}
 	text = buf_slice(&file.text);
 	line = text.n > 0 ? find_record(text) : slice_of("", 0);
 	record = line.n > 0 ? json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -175,8 +172,6 @@ static void read_one(struct adopted_list *list, const char *path)
 	} else if (line.n > 0 && list->broken == NULL) {
 		list->broken = mem_strdup(path);
 	}
-	json_decref(record);
-	edit_file_fini(&file);
 }
 
 static bool has_end(const char *text, const char *end)
@@ -194,20 +189,18 @@ static int is_ours(const struct dirent *entry)
 
 void adopted_read(struct adopted_list *list_r)
 {
-	char *folder = line_own_file("conf.d");
+	at_end(mem_free) char *folder = line_own_file("conf.d");
 	struct dirent **found = NULL;
 	int count = scandir(folder, &found, is_ours, alphasort);
 
 	*list_r = (struct adopted_list){ .count = 0 };
 	for (int i = 0; i < count; i++) {
-		char *path = mem_printf("%s/%s", folder, found[i]->d_name);
+		at_end(mem_free) char *path = mem_printf("%s/%s", folder, found[i]->d_name);
 
 		read_one(list_r, path);
-		free(path);
 		free(found[i]);
 	}
 	free(found);
-	free(folder);
 }
 
 void adopted_fini(struct adopted_list *list)
@@ -248,7 +241,7 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 {
 	struct adopted *server = append(list);
 	char definition_hash[LINE_HASH_BYTES], body_hash[LINE_HASH_BYTES];
-	char *file = mem_printf("conf.d/%s.yaml", name);
+	at_end(mem_free) char *file = mem_printf("conf.d/%s.yaml", name);
 
 	CHECK(definition.n > 0 && name[0] != '\0' && getenv("HOME") != NULL);
 	buf_printf(&server->body, "servers:\n  %s:\n" INDENT "isolation: %s\n", name, isolation);
@@ -264,7 +257,6 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 	server->record = json_pack("{s:s, s:s, s:s, s:[]}", "server", name, "definition",
 				   definition_hash, "body", body_hash, "entries");
 	CHECK(server->record != NULL);
-	free(file);
 	return server;
 }
 
@@ -360,8 +352,8 @@ static int write_file(struct adopted *server, struct slice text, bool is_served,
 int adopted_save(struct adopted *server, bool *kept_r, struct error *err)
 {
 	char hex[LINE_HASH_BYTES];
-	struct buf text = { 0 };
-	char *record;
+	at_end(buf_wipe) struct buf text = { 0 };
+	at_end(mem_free) char *record = NULL;
 	int result;
 
 	CHECK(server->path != NULL && server->body.len > 0);
@@ -380,7 +372,5 @@ int adopted_save(struct adopted *server, bool *kept_r, struct error *err)
 	buf_append_slice(&text, buf_slice(&server->body));
 	result = write_file(server, buf_slice(&text), *kept_r || adopted_is_used(server), err);
 	explicit_bzero(record, strlen(record));
-	free(record);
-	buf_wipe(&text);
 	return result;
 }

@@ -142,10 +142,9 @@ static struct curl_slist *make_fields(const struct transfer *transfer)
 			      request->accept != NULL ? request->accept :
 							"application/json, text/event-stream");
 	if (request->token != NULL) {
-		char *value = mem_printf("Bearer %s", request->token);
+		at_end(secret_free) char *value = mem_printf("Bearer %s", request->token);
 
 		curl_handle_add_field(&fields, "Authorization", value);
-		secret_free(&value);
 	}
 	if (request->session != NULL)
 		curl_handle_add_field(&fields, "Mcp-Session-Id", request->session);
@@ -237,7 +236,7 @@ int client_ask(const struct client_request *request, struct client_reply *reply_
 					       .total_ms = request->total_ms,
 					       .allow_http = true };
 	struct transfer transfer = { .request = request, .reply = reply_r };
-	char *url = mem_printf("http://localhost%s", request->target);
+	at_end(mem_free) char *url = mem_printf("http://localhost%s", request->target);
 	CURLcode code;
 
 	CHECK(strlen(request->socket) < CLIENT_PATH_BYTES && request->target[0] == '/');
@@ -250,7 +249,6 @@ int client_ask(const struct client_request *request, struct client_reply *reply_
 		client_reply_fini(reply_r);
 	}
 	curl_easy_cleanup(transfer.easy);
-	free(url);
 	return code == CURLE_OK ? 0 : -1;
 }
 

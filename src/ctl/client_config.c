@@ -134,22 +134,20 @@ static void add_input(json_t *root, const struct client_config_server *server)
 /* Names, URLs and tokens have no character that JSON and TOML would write in different ways. */
 static void print_toml(const struct client_config_server *server, const char *list, bool is_first)
 {
-	json_t *url = json_string(server->url);
-	char *text = json_dumps(url, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_auto_t *url = json_string(server->url);
+	at_end(mem_free) char *text = json_dumps(url, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 
 	printf("%s[%s.%s]\nurl = %s\n", is_first ? "" : "\n", list, server->name, text);
 	if (server->takes_token && server->token == NULL)
 		printf("bearer_token_env_var = \"" VARIABLE "\"\n");
 	else if (server->takes_token)
 		printf("http_headers = { Authorization = \"Bearer %s\" }\n", server->token);
-	free(text);
-	json_decref(url);
 }
 
 static void print_json(const struct client_config_server *servers, size_t count,
 		       const struct kind *kind)
 {
-	json_t *root = json_object();
+	json_auto_t *root = json_object();
 	json_t *list = json_object();
 
 	for (size_t i = 0; i < count; i++)
@@ -160,7 +158,6 @@ static void print_json(const struct client_config_server *servers, size_t count,
 		add_input(root, &servers[0]);
 	json_object_set_new(root, kind->list, list);
 	tools_print_json(root);
-	json_decref(root);
 }
 
 /* To people, so that stdout has the entry alone. */
@@ -328,7 +325,7 @@ static char *find_certificate(const struct config *config)
 static int find_in_file(const struct line *line, struct found *found)
 {
 	const struct config_request request = { .file = line->file };
-	struct config *config = line_load(&request);
+	at_end(config_free) struct config *config = line_load(&request);
 
 	if (config == NULL)
 		return EXIT_USAGE;
@@ -340,7 +337,6 @@ static int find_in_file(const struct line *line, struct found *found)
 		if (config->servers[i].enabled || line->count > 1)
 			add_found(found, line, config->servers[i].conf.name,
 				  config->servers[i].endpoint.path.p);
-	config_free(&config);
 	return 0;
 }
 
@@ -355,7 +351,7 @@ static int find_in_daemon(const struct line *line, struct found *found)
 {
 	struct line quiet = *line;
 	const json_t *servers;
-	json_t *report;
+	json_auto_t *report = NULL;
 
 	quiet.is_json = false;
 	report = line_ask(&quiet, "GET", mem_strdup("/servers"), line_no_body);
@@ -371,7 +367,6 @@ static int find_in_daemon(const struct line *line, struct found *found)
 		add_found(found, line, json_string_value(json_object_get(server, "name")),
 			  json_string_value(json_object_get(server, "path")));
 	}
-	json_decref(report);
 	return report != NULL ? 0 : EXIT_FAILED;
 }
 
@@ -387,13 +382,12 @@ static bool is_before_its_daemon(const struct line *line)
 /* Which daemon was asked: there may be several. */
 static int fail_none_in_daemon(const struct line *line)
 {
-	char *text = mem_printf("there is no such server at the daemon of %s (pid %d); mcpgatectl "
-				"servers lists them",
-				line->socket, (int)address_owner(line->socket));
-	int status = line_fail(text);
+	at_end(mem_free) char *text =
+		mem_printf("there is no such server at the daemon of %s (pid %d); mcpgatectl "
+			   "servers lists them",
+			   line->socket, (int)address_owner(line->socket));
 
-	free(text);
-	return status;
+	return line_fail(text);
 }
 
 /* From the daemon, or from the configuration if that is given, or all there is; at least one server, and where it is. */
@@ -454,7 +448,7 @@ int client_config_run(const struct line *line)
 {
 	struct found *found;
 	struct error err = { ERROR_NONE, "" };
-	char *token = NULL;
+	at_end(secret_free) char *token = NULL;
 	int status;
 
 	if ((line->count == 2) == line->all)
@@ -465,7 +459,6 @@ int client_config_run(const struct line *line)
 	status = find(line, found);
 	if (status == 0)
 		status = print_found(line, found, token);
-	secret_free(&token);
 	found_free(found);
 	return status;
 }

@@ -41,7 +41,7 @@ static void offer_servers(const struct typed *typed)
 					  .method = "GET",
 					  .target = "/servers",
 					  .total_ms = ANSWER_MS };
-	struct client_reply reply;
+	at_end(client_reply_fini) struct client_reply reply = { .status = 0 };
 	json_t *report, *server;
 	size_t i;
 
@@ -56,7 +56,6 @@ static void offer_servers(const struct typed *typed)
 			offer(typed, slice_str(name));
 	}
 	json_decref(report);
-	client_reply_fini(&reply);
 }
 
 /* ---- arguments ---- */

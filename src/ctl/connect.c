@@ -56,7 +56,7 @@ static int become_client(const struct server_place *place, const char *ca, const
 /* For a URL no daemon is asked, and no token is sent but one that is given. */
 static int connect_with(const struct line *line, const char *token)
 {
-	struct server_place place = { .url = NULL };
+	at_end(server_place_fini) struct server_place place = { .url = NULL };
 	const char *ca = line->ca_file;
 	struct url parts;
 	int status = 0;
@@ -82,16 +82,16 @@ static int connect_with(const struct line *line, const char *token)
 		ca = place.certificate;
 	if (status == 0)
 		status = become_client(&place, ca, token);
-	server_place_fini(&place);
 	return status;
 }
 
 int connect_run(const struct line *line)
 {
 	struct line own = *line;
-	char *file = line_own_file("mcpgated.yaml"), *token_file = line_own_file("token");
+	at_end(mem_free) char *file = line_own_file("mcpgated.yaml"),
+			      *token_file = line_own_file("token");
 	struct error err = { ERROR_NONE, "" };
-	char *token = NULL;
+	at_end(secret_free) char *token = NULL;
 	int status;
 
 	/* With a socket of systemd's there is no daemon to be asked before the first connection. */
@@ -106,8 +106,5 @@ int connect_run(const struct line *line)
 		status = line_refuse_usage(err.text);
 	else
 		status = connect_with(&own, token);
-	secret_free(&token);
-	free(token_file);
-	free(file);
 	return status;
 }

@@ -61,10 +61,9 @@ static int give(const struct line *line, const struct order *order)
 
 static void show_event(struct slice data)
 {
-	json_t *entry = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
+	json_auto_t *entry = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
 
 	show_log_line(entry);
-	json_decref(entry);
 }
 
 static void print_event(struct slice data)
@@ -104,7 +103,7 @@ static int run_metrics(const struct line *line)
 	const struct client_request request = { .socket = line->socket,
 						.method = "GET",
 						.target = "/metrics" };
-	struct client_reply reply;
+	at_end(client_reply_fini) struct client_reply reply = { .status = 0 };
 	struct error err = { ERROR_NONE, "" };
 	int status = 0;
 
@@ -114,7 +113,6 @@ static int run_metrics(const struct line *line)
 		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	else
 		status = line_fail("the daemon refused the request");
-	client_reply_fini(&reply);
 	return status;
 }
 
@@ -126,7 +124,7 @@ static int examine_servers(const struct line *line)
 		.env = line->env,
 		.env_count = line->env_count,
 	};
-	struct config *config = line_load(&request);
+	at_end(config_free) struct config *config = line_load(&request);
 	int ill;
 
 	if (config == NULL) {
@@ -139,7 +137,6 @@ static int examine_servers(const struct line *line)
 		return EXIT_USAGE;
 	}
 	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL, &line->claims);
-	config_free(&config);
 	if (ill < 0)
 		return line_fail("there is no such server in the configuration");
 	return ill > 0 ? EXIT_FAILED : 0;
@@ -357,9 +354,8 @@ static bool use_has(const struct use *use, const char *option)
 
 static int refuse_option(const struct line *line, const char *option)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	size_t count = 0;
-	int status;
 
 	buf_printf(&text, "%s takes no --%s", line->words[0], option);
 	for (size_t i = 0; i < ARRAY_LEN(uses) && strcmp(option, "json") != 0; i++) {
@@ -369,9 +365,7 @@ static int refuse_option(const struct line *line, const char *option)
 		buf_printf(&text, "%s%s%s", uses[i].command, uses[i].form != NULL ? " " : "",
 			   uses[i].form != NULL ? uses[i].form : "");
 	}
-	status = line_refuse_usage(buf_terminate(&text));
-	buf_fini(&text);
-	return status;
+	return line_refuse_usage(buf_terminate(&text));
 }
 
 /* -1: all that are given do something; else the exit status. */
@@ -440,8 +434,7 @@ static int refuse_command(const char *name)
 {
 	const char *nearest = NULL;
 	size_t distance = SIZE_MAX;
-	char *why;
-	int status;
+	at_end(mem_free) char *why = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (text_is_nearer(slice_str(name), slice_str(commands[i].name), &distance))
@@ -450,10 +443,7 @@ static int refuse_command(const char *name)
 		why = mem_printf("there is no command '%s'; did you mean '%s'?", name, nearest);
 	else
 		why = mem_printf("there is no command '%s'", name);
-	status = line_refuse_usage(why);
-
-	free(why);
-	return status;
+	return line_refuse_usage(why);
 }
 
 /* Of one command, if there is a name. */
@@ -563,11 +553,8 @@ static const struct option options[] = {
 
 static bool is_format(const char *text)
 {
-	json_t *none = json_array();
-	json_t *converted = tools_convert(none, text);
+	json_auto_t *none = json_array(), *converted = tools_convert(none, text);
 
-	json_decref(none);
-	json_decref(converted);
 	return converted != NULL;
 }
 

@@ -56,13 +56,6 @@ struct probe {
 #define STEP_MS 50       /* how often its end is looked for */
 #define PATIENCE_MS 3000 /* before it is said what is waited for */
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 /* Appends what can be read; at the end of the stream it is closed. */
 static void take(int *fd, struct buf *out)
 {
@@ -71,7 +64,7 @@ static void take(int *fd, struct buf *out)
 	if (n > 0)
 		out->len += (size_t)n;
 	else if (n == 0)
-		close_fd(fd);
+		file_close(fd);
 }
 
 static void take_stderr(struct probe *probe)
@@ -97,7 +90,7 @@ static void probe_wait(struct probe *probe, uint64_t wait_ms)
 			take_stderr(probe);
 	}
 	if (probe->out.len > OUT_BYTES_MAX)
-		close_fd(&fds[1]);
+		file_close(&fds[1]);
 	probe->is_closed = fds[1] < 0;
 	if (!probe->is_ended && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	    info.si_pid != 0) {
@@ -113,15 +106,14 @@ static void probe_wait(struct probe *probe, uint64_t wait_ms)
 /* Takes message. What does not fit into the pipe is lost; then no answer comes either. */
 static void probe_send(struct probe *probe, json_t *message)
 {
-	char *text = json_dumps(message, JSON_COMPACT);
+	at_end(mem_free) char *text = json_dumps(message, JSON_COMPACT);
 	size_t size;
 
 	CHECK(text != NULL);
 	size = strlen(text);
 	text[size] = '\n';
 	if (probe->process.fds[0] >= 0 && write(probe->process.fds[0], text, size + 1) < 0)
-		close_fd(&probe->process.fds[0]);
-	free(text);
+		file_close(&probe->process.fds[0]);
 	json_decref(message);
 }
 
@@ -179,7 +171,7 @@ static json_t *read_line(struct probe *probe, struct slice line)
 /* The response to our last request, if it is in this line. */
 static json_t *take_line(struct probe *probe, struct slice line)
 {
-	json_t *value = read_line(probe, line);
+	json_auto_t *value = read_line(probe, line);
 	json_t *answer = NULL;
 	json_t *message;
 	size_t i;
@@ -191,7 +183,6 @@ static json_t *take_line(struct probe *probe, struct slice line)
 		if (answer == NULL && json_is_object(message) && take_message(probe, message))
 			answer = json_incref(message);
 	}
-	json_decref(value);
 	return answer;
 }
 
@@ -255,7 +246,7 @@ static int probe_start(struct probe *probe, const struct launch *launch,
 	poll(&p, 1, -1);
 	if (read(p.fd, &probe->verdict, sizeof(probe->verdict)) != (ssize_t)sizeof(probe->verdict))
 		probe->verdict.error = 0;
-	close_fd(&probe->process.verdict_fd);
+	file_close(&probe->process.verdict_fd);
 	CHECK(probe->process.pid > 0);
 	return probe->verdict.error == 0 ? 0 : -1;
 }
@@ -279,7 +270,7 @@ static int probe_stop(struct probe *probe, uint64_t grace_ms, uint64_t term_ms)
 	int needed = 0;
 
 	CHECK(probe->process.pid > 0);
-	close_fd(&probe->process.fds[0]);
+	file_close(&probe->process.fds[0]);
 	if (!probe_has_ended_within(probe, grace_ms)) {
 		needed = SIGTERM;
 		kill(-probe->process.pid, SIGTERM);
@@ -303,8 +294,8 @@ static int probe_stop(struct probe *probe, uint64_t grace_ms, uint64_t term_ms)
 static void probe_fini(struct probe *probe)
 {
 	for (int i = 0; i < 3; i++)
-		close_fd(&probe->process.fds[i]);
-	close_fd(&probe->process.verdict_fd);
+		file_close(&probe->process.fds[i]);
+	file_close(&probe->process.verdict_fd);
 	if (!probe->is_ended) {
 		CHECK(probe->process.pid > 0);
 		kill(-probe->process.pid, SIGKILL);
@@ -382,8 +373,7 @@ static bool put_claims(struct examination *e, struct launch_spec *spec, struct s
 static bool examine_claims(struct examination *e, struct launch_spec *spec)
 {
 	const struct server_conf *conf = &e->server->conf;
-	struct buf missing = { 0 };
-	struct buf claims = { 0 };
+	at_end(buf_fini) struct buf missing = { 0 }, claims = { 0 };
 	bool is_good = true;
 
 	for (size_t i = 0; i < conf->claims.count; i++) {
@@ -405,8 +395,6 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 			buf_terminate(&missing));
 	else if (conf->claims.count > 0)
 		is_good = put_claims(e, spec, buf_slice(&claims));
-	buf_fini(&missing);
-	buf_fini(&claims);
 	return is_good;
 }
 
@@ -415,7 +403,7 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 static void explain_start(struct examination *e)
 {
 	const struct launch_verdict *verdict = &e->probe.verdict;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	CHECK(verdict->error != 0);
 	buf_append_str(&text, launch_step_text(verdict->step));
@@ -439,7 +427,6 @@ static void explain_start(struct examination *e)
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");
 	finding_fail(&e->ill, "start", "%s", buf_terminate(&text));
-	buf_fini(&text);
 }
 
 static void end_probe(struct examination *e)
@@ -561,7 +548,7 @@ static const char *network_hint(const struct config_server *server)
 
 static void explain_silence(struct examination *e, const char *method, uint64_t timeout_ms)
 {
-	struct buf when = { 0 };
+	at_end(buf_fini) struct buf when = { 0 };
 
 	buf_printf(&when, " before it answered %s", method);
 	if (e->refusal != NULL)
@@ -573,7 +560,6 @@ static void explain_silence(struct examination *e, const char *method, uint64_t 
 			     "no answer to %s within %.1f s (start.timeout); perhaps it "
 			     "waits for a download, a login or a terminal%s",
 			     method, (double)timeout_ms / 1000, network_hint(e->server));
-	buf_fini(&when);
 }
 
 /* As the daemon finds out of which era it is. bridging.md §1.10 */
@@ -607,7 +593,7 @@ static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 static void examine_tools(struct examination *e, const json_t *capabilities)
 {
 	uint64_t begin_ms = clock_now_ms();
-	json_t *cursor = NULL;
+	json_auto_t *cursor = NULL;
 	size_t count = 0;
 	bool is_good = true;
 	int pages = 0;
@@ -627,7 +613,6 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 		cursor = json_is_string(next) ? json_incref(next) : NULL;
 		json_decref(answer);
 	} while (is_good && cursor != NULL && ++pages < PAGES_MAX);
-	json_decref(cursor);
 	if (is_good && pages < PAGES_MAX)
 		finding_print("ok", "tools", "%zu, listed in %.2f s", count,
 			      (double)(clock_now_ms() - begin_ms) / 1000);
@@ -722,8 +707,7 @@ static void examine_refusals(const struct examination *e)
 {
 	struct slice rests[] = { buf_slice(&e->probe.err), buf_slice(&e->errors),
 				 slice_or_empty(e->probe.first_garbage) };
-	struct buf told = { 0 };
-	struct buf advice = { 0 };
+	at_end(buf_fini) struct buf told = { 0 }, advice = { 0 };
 	size_t count = 0;
 
 	for (size_t i = 0; e->server->sandbox != CONFIG_SANDBOX_OFF && i < ARRAY_LEN(rests); i++) {
@@ -745,14 +729,12 @@ static void examine_refusals(const struct examination *e)
 			count++;
 		}
 	}
-	buf_fini(&told);
-	buf_fini(&advice);
 }
 
 static void examine_running(struct examination *e)
 {
 	struct slice rest;
-	json_t *capabilities = NULL;
+	json_auto_t *capabilities = NULL;
 	size_t lines = 0;
 
 	if (examine_handshake(e, &capabilities)) {
@@ -761,7 +743,6 @@ static void examine_running(struct examination *e)
 							"notifications/initialized"));
 		examine_tools(e, capabilities);
 	}
-	json_decref(capabilities);
 	json_decref(e->refusal);
 	if (e->probe.verdict.error != 0)
 		return; /* it was not started again */

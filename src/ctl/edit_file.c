@@ -93,7 +93,7 @@ static char *write_beside(const char *path, struct slice text, const struct stat
 static void sync_directory(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *directory =
+	at_end(mem_free) char *directory =
 		slash != NULL ? mem_dup_slice(slice_between(path, slash + 1)) : mem_strdup(".");
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -101,19 +101,15 @@ static void sync_directory(const char *path)
 		fsync(fd);
 		close(fd);
 	}
-	free(directory);
 }
 
 /* Whether the file at `path` is what was read, to the byte. */
 static bool is_same(const char *path, const struct edit_file *file)
 {
-	struct edit_file now = { .path = NULL };
-	bool is_it = edit_file_read(path, &now, NULL) == 0 &&
-		     now.status.st_ino == file->status.st_ino &&
-		     slice_is_equal(buf_slice(&now.text), buf_slice(&file->text));
+	at_end(edit_file_fini) struct edit_file now = { .path = NULL };
 
-	edit_file_fini(&now);
-	return is_it;
+	return edit_file_read(path, &now, NULL) == 0 && now.status.st_ino == file->status.st_ino &&
+	       slice_is_equal(buf_slice(&now.text), buf_slice(&file->text));
 }
 
 /*
@@ -161,7 +157,7 @@ static int put_in_place(const char *beside, const struct edit_file *file, struct
 
 int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)
 {
-	char *beside;
+	at_end(mem_free) char *beside = NULL;
 	int result;
 
 	CHECK(file->path != NULL);
@@ -170,13 +166,12 @@ int edit_file_replace(const struct edit_file *file, struct slice text, struct er
 		return -1;
 	result = put_in_place(beside, file, err);
 	sync_directory(file->path);
-	free(beside);
 	return result;
 }
 
 static void make_directories(const char *path)
 {
-	char *copy = mem_strdup(path);
+	at_end(mem_free) char *copy = mem_strdup(path);
 
 	CHECK(path[0] == '/');
 	for (char *at = strchr(copy + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
@@ -184,7 +179,6 @@ static void make_directories(const char *path)
 		mkdir(copy, 0700); /* or it is there */
 		*at = '/';
 	}
-	free(copy);
 }
 
 /* A lock of POSIX, since the kernel knows who has it. It ends with the program, or when that closes the file: it does not. */
@@ -236,7 +230,7 @@ int edit_file_rename(const char *path, const char *to, struct error *err)
 
 int edit_file_create(const char *path, struct slice text, struct error *err)
 {
-	char *beside;
+	at_end(mem_free) char *beside = NULL;
 	int result;
 
 	make_directories(path);
@@ -246,7 +240,6 @@ int edit_file_create(const char *path, struct slice text, struct error *err)
 	result = edit_file_rename(beside, path, err);
 	if (result < 0)
 		unlink(beside);
-	free(beside);
 	return result;
 }
 
@@ -254,7 +247,7 @@ char *edit_file_find_left(const char *path)
 {
 	char *real = realpath(path, NULL), *left = NULL;
 	char *name = real != NULL ? strrchr(real, '/') + 1 : NULL;
-	char *prefix = name != NULL ? mem_printf("%s" BESIDE, name) : NULL;
+	at_end(mem_free) char *prefix = name != NULL ? mem_printf("%s" BESIDE, name) : NULL;
 	const struct dirent *entry;
 	DIR *directory;
 
@@ -268,7 +261,6 @@ char *edit_file_find_left(const char *path)
 			left = mem_printf("%s%s", real, entry->d_name);
 	if (directory != NULL)
 		closedir(directory);
-	free(prefix);
 	free(real);
 	return left;
 }

@@ -213,7 +213,7 @@ int entry_text_write(struct slice original, bool is_toml, const struct entry_mem
 		     size_t count, struct buf *out)
 {
 	const char *end = original.n > 0 ? memchr(original.p, '\n', original.n) : NULL;
-	struct entry entry;
+	at_end(entry_fini) struct entry entry = { .is_toml = false };
 	struct layout layout = {
 		.out = out,
 		.entry = &entry,
@@ -222,10 +222,8 @@ int entry_text_write(struct slice original, bool is_toml, const struct entry_mem
 		.line_end = end != NULL && end > original.p && end[-1] == '\r' ? "\r\n" : "\n",
 	};
 
-	if (entry_read(&entry, original, is_toml) < 0) {
-		entry_fini(&entry);
+	if (entry_read(&entry, original, is_toml) < 0)
 		return -1;
-	}
 	layout.is_table = is_toml && !entry.is_braced;
 	layout.has_lines = layout.is_table || (end != NULL && !is_toml);
 	if (!layout.is_table)
@@ -244,7 +242,6 @@ int entry_text_write(struct slice original, bool is_toml, const struct entry_mem
 		buf_append_slice(out, layout.close_indent);
 	}
 	buf_append_str(out, layout.is_table ? "" : "}");
-	entry_fini(&entry);
 	return layout.is_odd ? -1 : 0;
 }
 
@@ -305,8 +302,10 @@ static int restore_members(struct slice original, bool is_toml, const struct ent
 int entry_text_restore(struct slice original, bool is_toml, struct slice was, struct slice is,
 		       struct buf *out)
 {
-	struct entry is_entry, now_entry, was_entry;
-	struct buf now = { 0 }, then = { 0 };
+	at_end(entry_fini) struct entry is_entry = { .is_toml = false },
+					now_entry = { .is_toml = false },
+					was_entry = { .is_toml = false };
+	at_end(buf_wipe) struct buf now = { 0 }, then = { 0 };
 	int result = entry_read(&was_entry, was, is_toml);
 
 	result |= entry_read(&is_entry, is, is_toml);
@@ -324,10 +323,5 @@ int entry_text_restore(struct slice original, bool is_toml, struct slice was, st
 	} else {
 		result = -1;
 	}
-	buf_wipe(&now);
-	buf_wipe(&then);
-	entry_fini(&was_entry);
-	entry_fini(&is_entry);
-	entry_fini(&now_entry);
 	return result;
 }

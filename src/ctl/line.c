@@ -43,11 +43,9 @@ char *line_home_file(const char *name)
 
 char *line_own_file(const char *name)
 {
-	char *below = mem_printf(".config/mcpgated/%s", name);
-	char *path = line_home_file(below);
+	at_end(mem_free) char *below = mem_printf(".config/mcpgated/%s", name);
 
-	free(below);
-	return path;
+	return line_home_file(below);
 }
 
 int line_fail(const char *text)
@@ -69,7 +67,7 @@ static json_t *ask(const struct line *line, const char *method, char *target, st
 {
 	struct client_request request = { line->socket, method, target, .body = body,
 					  .on_event = on_event };
-	struct client_reply reply;
+	at_end(client_reply_fini) struct client_reply reply = { .status = 0 };
 	struct error err = { ERROR_NONE, "" };
 	int result = client_ask(&request, &reply, &err);
 	json_t *answer;
@@ -95,7 +93,6 @@ static json_t *ask(const struct line *line, const char *method, char *target, st
 	} else if (line->is_json && on_event == NULL) {
 		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	}
-	client_reply_fini(&reply);
 	return answer;
 }
 

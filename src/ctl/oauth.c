@@ -65,8 +65,7 @@ static struct slice cut_word(struct slice *rest)
 /* A token, or what is quoted; an end without a quote ends that as well. */
 static char *cut_value(struct slice *rest)
 {
-	struct buf text = { 0 };
-	char *value;
+	at_end(buf_fini) struct buf text = { 0 };
 	size_t i = 1;
 
 	skip(rest, " \t=");
@@ -80,9 +79,7 @@ static char *cut_value(struct slice *rest)
 	i += i < rest->n;
 	CHECK(i <= rest->n);
 	*rest = slice_of(rest->p + i, rest->n - i);
-	value = mem_strdup(buf_terminate(&text));
-	buf_fini(&text);
-	return value;
+	return mem_strdup(buf_terminate(&text));
 }
 
 /* Takes the value. The first of its name counts. */
@@ -180,7 +177,7 @@ typedef char *walk_address_fn(const char *text, size_t at);
 static json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r)
 {
 	struct error err = { ERROR_NONE, "" };
-	struct client_reply answer;
+	at_end(client_reply_fini) struct client_reply answer = { .status = 0 };
 	json_t *document = NULL;
 
 	client_ask_web(&(struct client_request){ .target = url,
@@ -202,7 +199,6 @@ static json_t *walk_get(const struct walk *walk, const char *url, struct buf *wh
 	if (answer.status == 200 && document == NULL)
 		buf_printf(why, "%s: it is not a JSON object (%s)", url, err.text);
 	CHECK(document == NULL || answer.status == 200);
-	client_reply_fini(&answer);
 	return document;
 }
 
@@ -274,9 +270,8 @@ static json_t *find_response(struct slice body)
 
 static bool has_response(struct slice body)
 {
-	json_t *message = find_response(body);
+	json_auto_t *message = find_response(body);
 
-	json_decref(message);
 	return message != NULL;
 }
 
@@ -284,9 +279,9 @@ static bool has_response(struct slice body)
 static void walk_initialize(const struct walk *walk, const char *token,
 			    struct client_reply *answer_r)
 {
-	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method",
-				    "initialize", "params", mcp_client_hello());
-	char *text = json_dumps(message, JSON_COMPACT);
+	json_auto_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1,
+					 "method", "initialize", "params", mcp_client_hello());
+	at_end(mem_free) char *text = json_dumps(message, JSON_COMPACT);
 	struct client_request question = { .target = walk->url,
 					   .method = "POST",
 					   .body = slice_str(text),
@@ -305,8 +300,6 @@ static void walk_initialize(const struct walk *walk, const char *token,
 		client_ask_web(&question, &ignored);
 		client_reply_fini(&ignored);
 	}
-	free(text);
-	json_decref(message);
 }
 
 /*
@@ -315,12 +308,10 @@ static void walk_initialize(const struct walk *walk, const char *token,
  */
 static json_t *walk_result(const struct client_reply *answer)
 {
-	json_t *message = find_response(buf_slice(&answer->body));
+	json_auto_t *message = find_response(buf_slice(&answer->body));
 	json_t *result = json_object_get(message, "result");
 
-	result = document_string(result, "protocolVersion") != NULL ? json_incref(result) : NULL;
-	json_decref(message);
-	return result;
+	return document_string(result, "protocolVersion") != NULL ? json_incref(result) : NULL;
 }
 
 /*
@@ -350,9 +341,9 @@ static void walk_print_server(const char *what, const char *before, const json_t
 static json_t *examine_metadata(struct walk *walk, const char *issuer)
 {
 	struct error err = { ERROR_NONE, "" };
-	struct buf why = { 0 };
+	at_end(buf_fini) struct buf why = { 0 };
 	json_t *document = NULL;
-	char *address = NULL;
+	at_end(mem_free) char *address = NULL;
 
 	if (url_check_ours(slice_str(issuer), &err) < 0) {
 		finding_fail(&walk->ill, "issuer", "%s: %s", issuer, err.text);
@@ -369,8 +360,6 @@ static json_t *examine_metadata(struct walk *walk, const char *issuer)
 	} else {
 		finding_print("ok", "issuer", "%s", issuer);
 	}
-	free(address);
-	buf_fini(&why);
 	return document;
 }
 
@@ -380,8 +369,7 @@ static void examine_endpoints(struct walk *walk, const json_t *document)
 {
 	static const char *const names[] = { "authorization_endpoint", "token_endpoint" };
 	const json_t *types = json_object_get(document, "response_types_supported");
-	struct buf bad = { 0 };
-	struct buf good = { 0 };
+	at_end(buf_fini) struct buf bad = { 0 }, good = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const char *address = document_string(document, names[i]);
@@ -402,8 +390,6 @@ static void examine_endpoints(struct walk *walk, const json_t *document)
 		finding_fail(&walk->ill, "endpoints", "%s", buf_terminate(&bad));
 	else
 		finding_print("ok", "endpoints", "%s", buf_terminate(&good));
-	buf_fini(&bad);
-	buf_fini(&good);
 }
 
 static void examine_pkce(struct walk *walk, const json_t *document)
@@ -469,8 +455,8 @@ static void judge_keys(struct walk *walk, const char *issuer, json_t *document)
 	const json_t *keys = json_object_get(document, "keys");
 	struct kind kinds[KINDS_MAX] = { { NULL, 0 } };
 	struct error err = { ERROR_NONE, "" };
-	struct jwk_set set;
-	struct buf text = { 0 };
+	at_end(jwk_set_fini) struct jwk_set set = { .count = 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
 		finding_fail(&walk->ill, "keys", "no key can be used: %s", err.text);
@@ -485,13 +471,11 @@ static void judge_keys(struct walk *walk, const char *issuer, json_t *document)
 		buf_printf(&text, "; %zu cannot verify tokens", set.skipped);
 	finding_print("ok", "keys", "%s", buf_terminate(&text));
 	json_object_set(walk->keys, issuer, document);
-	jwk_set_fini(&set);
-	buf_fini(&text);
 }
 
 static void walk_issuer(struct walk *walk, const char *issuer)
 {
-	json_t *document = examine_metadata(walk, issuer);
+	json_auto_t *document = examine_metadata(walk, issuer);
 	const char *address = document_string(document, "jwks_uri");
 	struct buf why = { 0 };
 	json_t *keys;
@@ -515,7 +499,6 @@ static void walk_issuer(struct walk *walk, const char *issuer)
 		json_decref(keys);
 		buf_fini(&why);
 	}
-	json_decref(document);
 }
 
 /*
@@ -557,7 +540,8 @@ static bool names_resource(const struct walk *walk, const json_t *audience)
 static void judge_audience(const struct walk *walk, const json_t *claims)
 {
 	const json_t *audience = json_object_get(claims, "aud");
-	char *text = audience != NULL ? json_dumps(audience, JSON_ENCODE_ANY) : NULL;
+	at_end(mem_free) char *text =
+		audience != NULL ? json_dumps(audience, JSON_ENCODE_ANY) : NULL;
 	const char *shown = text != NULL ? text : "missing";
 	bool is_good = names_resource(walk, audience);
 
@@ -571,7 +555,6 @@ static void judge_audience(const struct walk *walk, const json_t *claims)
 			"aud: %s, not %s: it is for somebody else; the client must ask for it with "
 			"resource=, and the authorization server must honour that",
 			shown, walk->resource != NULL ? walk->resource : "the resource");
-	free(text);
 }
 
 static void judge_time(struct walk *walk, const json_t *claims)
@@ -601,8 +584,7 @@ static void judge_scope(const struct walk *walk, const json_t *claims)
 {
 	struct slice asked = walk->scope != NULL ? slice_str(walk->scope) : slice_of(NULL, 0);
 	const json_t *scopes = json_object_get(claims, "scope");
-	struct buf missing = { 0 };
-	struct buf given = { 0 };
+	at_end(buf_fini) struct buf missing = { 0 }, given = { 0 };
 
 	if (scopes == NULL)
 		scopes = json_object_get(claims, "scp");
@@ -618,8 +600,6 @@ static void judge_scope(const struct walk *walk, const json_t *claims)
 	finding_print(verdict_of(missing.len == 0), "token", "scope: %s%s%s",
 		      given.len > 0 ? buf_terminate(&given) : "none",
 		      missing.len > 0 ? "; requested but missing:" : "", buf_terminate(&missing));
-	buf_fini(&missing);
-	buf_fini(&given);
 }
 
 /* ---- the signature ---- */
@@ -631,7 +611,7 @@ static void fail_without_key(struct walk *walk, const struct jwt *jwt, const jso
 	struct slice id = jwt_key_id(jwt);
 	const char *algorithm = jwt->algorithm->name;
 	const char *others;
-	struct buf ids = { 0 };
+	at_end(buf_fini) struct buf ids = { 0 };
 	bool is_there = false;
 
 	for (size_t i = 0; i < json_array_size(keys); i++) {
@@ -654,7 +634,6 @@ static void fail_without_key(struct walk *walk, const struct jwt *jwt, const jso
 			&walk->ill, "token",
 			"signature: it has no kid, and there is not exactly one key for %s: %s",
 			algorithm, others);
-	buf_fini(&ids);
 }
 
 /* Only an issuer of the resource was asked for its keys. */
@@ -665,7 +644,7 @@ static void judge_signature(struct walk *walk, const struct jwt *jwt)
 	struct slice id = jwt_key_id(jwt);
 	struct slice shown = id.n > 0 ? id : SLICE_LIT("without id");
 	const struct jwk *key;
-	struct jwk_set set;
+	at_end(jwk_set_fini) struct jwk_set set = { .count = 0 };
 
 	CHECK(jwt->algorithm != NULL); /* the header has been checked */
 	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, NULL) < 0) {
@@ -684,14 +663,13 @@ static void judge_signature(struct walk *walk, const struct jwt *jwt)
 			     "signature: %s by the issuer's key %.*s, and it is wrong: the token "
 			     "was changed, or the key was replaced under the same id",
 			     jwt->algorithm->name, SLICE_ARG(shown));
-	jwk_set_fini(&set);
 }
 
 /* Causes are not printed where they could quote the token. */
 static void examine_claims(struct walk *walk)
 {
 	struct verdict verdict;
-	struct jwt jwt;
+	at_end(jwt_fini) struct jwt jwt = { .header = NULL };
 
 	if (jwt_parse(slice_str(walk->token), &jwt, &verdict) < 0) {
 		finding_print("ok", "token",
@@ -706,7 +684,6 @@ static void examine_claims(struct walk *walk)
 	judge_audience(walk, jwt.claims);
 	judge_time(walk, jwt.claims);
 	judge_scope(walk, jwt.claims);
-	jwt_fini(&jwt);
 }
 
 /* ---- what the server says ---- */
@@ -741,9 +718,9 @@ static void explain_refusal(const struct client_reply *answer, struct buf *text)
 
 static void walk_token(struct walk *walk)
 {
-	struct client_reply answer;
+	at_end(client_reply_fini) struct client_reply answer = { .status = 0 };
 	struct buf text = { 0 };
-	json_t *result = NULL;
+	json_auto_t *result = NULL;
 
 	CHECK(walk->token != NULL);
 	if (!walk->is_static) /* else the server alone knows what it is */
@@ -761,8 +738,6 @@ static void walk_token(struct walk *walk)
 		finding_fail(&walk->ill, "answer", "%s", buf_terminate(&text));
 		buf_fini(&text);
 	}
-	json_decref(result);
-	client_reply_fini(&answer);
 }
 
 #define CA_BYTES_MAX (1024 * 1024)
@@ -792,7 +767,7 @@ static int check_url(const char *text, struct error *err)
 static char *read_ca(const char *path, struct error *err)
 {
 	FILE *file = fopen(path, "re");
-	char *text = mem_zalloc(CA_BYTES_MAX + 1);
+	at_end(mem_free) char *text = mem_zalloc(CA_BYTES_MAX + 1);
 	char *both = NULL;
 	struct slice trusted;
 
@@ -808,7 +783,6 @@ static char *read_ca(const char *path, struct error *err)
 		trusted = fetch_system_ca();
 		both = mem_printf("%s\n%.*s", text, SLICE_ARG(trusted));
 	}
-	free(text);
 	return both;
 }
 
@@ -844,7 +818,7 @@ static void explain_status(struct walk *walk, const struct client_reply *answer)
 
 static void say_challenge(const struct challenge *challenge)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	const char *verdict = "warn";
 
 	CHECK(challenge->is_bearer || !challenge->is_first);
@@ -871,13 +845,12 @@ static void say_challenge(const struct challenge *challenge)
 		buf_printf(&text, "; without a token there should be no error (%s)",
 			   challenge->error);
 	finding_print(verdict, "challenge", "%s", buf_terminate(&text));
-	buf_fini(&text);
 }
 
 /* Some clients ask so whether there is authorization at all. */
 static void examine_probe(const struct walk *walk)
 {
-	struct client_reply answer;
+	at_end(client_reply_fini) struct client_reply answer = { .status = 0 };
 
 	client_ask_web(&(struct client_request){ .target = walk->url,
 						 .method = "GET",
@@ -890,15 +863,14 @@ static void examine_probe(const struct walk *walk)
 			      "GET without a token gets %d, not 401: clients that probe like this "
 			      "(mcp-remote) assume that no token is needed",
 			      answer.status);
-	client_reply_fini(&answer);
 }
 
 /* Returns whether there is more of the way, and then the address of the metadata or NULL. */
 static bool examine_challenge(struct walk *walk, char **address_r)
 {
 	struct challenge challenge;
-	struct client_reply answer;
-	json_t *result = NULL;
+	at_end(client_reply_fini) struct client_reply answer = { .status = 0 };
+	json_auto_t *result = NULL;
 	bool goes_on;
 	struct url url;
 
@@ -930,8 +902,6 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 	} else if (answer.status != 0) {
 		explain_status(walk, &answer);
 	}
-	json_decref(result);
-	client_reply_fini(&answer);
 	return goes_on;
 }
 
@@ -1062,10 +1032,9 @@ static void judge_servers(struct walk *walk, const json_t *document)
 /* At the address that the challenge has given, or where clients look without one. */
 static void examine_resource(struct walk *walk, const char *given)
 {
-	struct buf scopes = { 0 };
-	struct buf why = { 0 };
-	char *found = NULL;
-	json_t *document;
+	at_end(buf_fini) struct buf scopes = { 0 }, why = { 0 };
+	at_end(mem_free) char *found = NULL;
+	json_auto_t *document = NULL;
 	bool is_down;
 
 	if (given != NULL)
@@ -1091,10 +1060,6 @@ static void examine_resource(struct walk *walk, const char *given)
 		walk_append_texts(&scopes, json_object_get(document, "scopes_supported"));
 	if (scopes.len > 0)
 		walk->scope = mem_strdup(buf_terminate(&scopes));
-	buf_fini(&scopes);
-	buf_fini(&why);
-	json_decref(document);
-	free(found);
 }
 
 /* ---- the whole ---- */
@@ -1103,7 +1068,7 @@ static void say_next(const struct walk *walk, bool asks)
 {
 	const char *of = walk->scope != NULL ? " with the scope " : "";
 	const char *scope = walk->scope != NULL ? walk->scope : "";
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (walk->ill != NULL) {
 		buf_printf(&text, "see to '%s' first", walk->ill);
@@ -1128,14 +1093,13 @@ static void say_next(const struct walk *walk, bool asks)
 			   walk->resource, of, scope);
 	}
 	finding_advise(buf_slice(&text));
-	buf_fini(&text);
 }
 
 /* Returns 0 if a client gets, or can get, through; otherwise 1. */
 static int examine(const char *url, const char *token, const char *ca)
 {
 	struct walk walk = { .url = url, .token = token };
-	char *address = NULL;
+	at_end(mem_free) char *address = NULL;
 	struct url parts;
 	bool asks;
 
@@ -1156,7 +1120,6 @@ static int examine(const char *url, const char *token, const char *ca)
 			walk_token(&walk);
 	}
 	say_next(&walk, asks);
-	free(address);
 	free(walk.resource);
 	free(walk.scope);
 	json_decref(walk.issuers);
@@ -1168,8 +1131,8 @@ static int examine(const char *url, const char *token, const char *ca)
 int oauth_run(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
-	char *token = NULL;
-	char *ca = NULL;
+	at_end(secret_free) char *token = NULL;
+	at_end(mem_free) char *ca = NULL;
 	int ill = -1;
 
 	if (line->token_file != NULL)
@@ -1178,8 +1141,6 @@ int oauth_run(const struct line *line)
 		ca = read_ca(line->ca_file, &err);
 	if (err.kind == ERROR_NONE && check_url(line->url, &err) == 0)
 		ill = examine(line->url, token, ca);
-	secret_free(&token);
-	free(ca);
 	if (ill < 0)
 		return line_refuse_usage(err.text);
 	return ill > 0 ? EXIT_FAILED : 0;

@@ -54,8 +54,8 @@ json_t *mcp_client_hello(void)
  */
 static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struct error *err)
 {
-	char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
-	char *target = mem_printf("/mcp/%s", client->server);
+	at_end(mem_free) char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
+	at_end(mem_free) char *target = mem_printf("/mcp/%s", client->server);
 	struct client_request request = { .socket = client->socket,
 					  .method = message != NULL ? "POST" : "DELETE",
 					  .target = target,
@@ -79,8 +79,6 @@ static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struc
 			answer = client_reply_read(&reply, err);
 		client_reply_fini(&reply);
 	}
-	free(body);
-	free(target);
 	json_decref(message);
 	return answer;
 }
@@ -94,7 +92,7 @@ static json_t *mcp_client_ask(struct mcp_client *client, const char *method, jso
 {
 	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
 				    ++client->last_id, "method", method, "params", params);
-	json_t *answer = mcp_client_send(client, message, err);
+	json_auto_t *answer = mcp_client_send(client, message, err);
 	json_t *result = json_incref(json_object_get(answer, "result"));
 	const json_t *error = json_object_get(answer, "error");
 	const char *text = json_string_value(json_object_get(error, "message"));
@@ -117,7 +115,6 @@ static json_t *mcp_client_ask(struct mcp_client *client, const char *method, jso
 			  text != NULL ? text : "without a message",
 			  reason != NULL ? "; reason: " : "", reason != NULL ? reason : "");
 	CHECK((result == NULL) == (err->kind != ERROR_NONE));
-	json_decref(answer);
 	return result;
 }
 
@@ -156,7 +153,7 @@ static json_t *mcp_client_list(struct mcp_client *client, const char *method, co
 
 	for (int pages = 0; pages < PAGES_MAX; pages++) {
 		json_t *params = json_pack("{s:o*}", "cursor", cursor);
-		json_t *page = mcp_client_ask(client, method, params, err);
+		json_auto_t *page = mcp_client_ask(client, method, params, err);
 
 		if (page == NULL) {
 			json_decref(items);
@@ -164,7 +161,6 @@ static json_t *mcp_client_list(struct mcp_client *client, const char *method, co
 		}
 		json_array_extend(items, json_object_get(page, member));
 		cursor = json_incref(json_object_get(page, "nextCursor"));
-		json_decref(page);
 		if (!json_is_string(cursor)) {
 			json_decref(cursor);
 			return items;
@@ -197,14 +193,13 @@ static void mcp_client_close(struct mcp_client *client)
 
 static void warn_about_name(const char *name)
 {
-	struct buf clean = { 0 };
+	at_end(buf_fini) struct buf clean = { 0 };
 
 	if (name != NULL && strlen(name) <= API_NAME_MAX && line_is_plain(name))
 		return;
 	escape_append(&clean, slice_str(name != NULL ? name : ""), "");
 	fprintf(stderr, "mcpgatectl: the API does not accept this name: '%s'\n",
 		buf_terminate(&clean));
-	buf_fini(&clean);
 }
 
 static json_t *convert_openai(const json_t *tool)
@@ -303,10 +298,10 @@ static void tools_print_result(const json_t *result)
 
 void tools_print_json(const json_t *value)
 {
-	char *text = json_dumps(value, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	at_end(mem_free) char *text =
+		json_dumps(value, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
 
 	puts(text != NULL ? text : "null");
-	free(text);
 }
 
 /*
@@ -348,7 +343,7 @@ int offers_run_tools(const struct line *line)
 {
 	const char *format = line->format != NULL ? line->format : "mcp";
 	json_t *tools = list_items(line, "tools/list", "tools");
-	json_t *converted = NULL;
+	json_auto_t *converted = NULL;
 
 	if (tools != NULL && (line->format != NULL || line->is_json)) {
 		converted = tools_convert(tools, format);
@@ -357,7 +352,6 @@ int offers_run_tools(const struct line *line)
 	} else if (tools != NULL) {
 		show_tools(tools);
 	}
-	json_decref(converted);
 	return line_finish(tools);
 }
 
@@ -386,7 +380,7 @@ int offers_run_resources(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct mcp_client client;
-	json_t *resources = NULL, *templates = NULL;
+	json_auto_t *resources = NULL, *templates = NULL;
 
 	if (mcp_client_open(&client, line, &err) == 0)
 		resources = mcp_client_list(&client, "resources/list", "resources", &err);
@@ -395,21 +389,16 @@ int offers_run_resources(const struct line *line)
 	if (templates == NULL)
 		fail_of_server(&client, err.text);
 	mcp_client_close(&client);
-	if (templates == NULL) {
-		json_decref(resources);
+	if (templates == NULL)
 		return EXIT_FAILED;
-	}
 	if (line->is_json) {
-		json_t *both = json_pack("{s:O, s:O}", "resources", resources, "resourceTemplates",
-					 templates);
+		json_auto_t *both = json_pack("{s:O, s:O}", "resources", resources,
+					      "resourceTemplates", templates);
 
 		tools_print_json(both);
-		json_decref(both);
 	} else {
 		show_resources(resources, templates);
 	}
-	json_decref(resources);
-	json_decref(templates);
 	return 0;
 }
 
@@ -437,9 +426,9 @@ static json_t *read_call(const struct line *line, struct error *err)
 int offers_run_call(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
-	json_t *params = read_call(line, &err);
+	json_auto_t *params = read_call(line, &err);
 	struct mcp_client client;
-	json_t *result = NULL;
+	json_auto_t *result = NULL;
 	bool is_error;
 
 	CHECK(line->count >= 3);
@@ -450,7 +439,6 @@ int offers_run_call(const struct line *line)
 	if (result == NULL)
 		fail_of_server(&client, err.text);
 	mcp_client_close(&client);
-	json_decref(params);
 	if (result == NULL)
 		return EXIT_FAILED;
 	is_error = json_is_true(json_object_get(result, "isError"));
@@ -458,6 +446,5 @@ int offers_run_call(const struct line *line)
 		tools_print_json(result);
 	else
 		tools_print_result(result);
-	json_decref(result);
 	return is_error ? EXIT_FAILED : 0;
 }

@@ -61,13 +61,12 @@ static void show_line(const char *label, const char *text)
 
 static void show_texts(const char *label, const json_t *list)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	for (size_t i = 0; i < json_array_size(list); i++)
 		buf_printf(&text, "%s%s", i > 0 ? ", " : "",
 			   json_string_value(json_array_get(list, i)));
 	show_line(label, buf_terminate(&text));
-	buf_fini(&text);
 }
 
 static void can_show(const json_t *answer)
@@ -88,20 +87,19 @@ static void can_show(const json_t *answer)
 int orders_can(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
-	char *question = can_write(&line->can, line->words + 1, line->count - 1, &err);
-	json_t *answer;
+	at_end(mem_free) char *question =
+		can_write(&line->can, line->words + 1, line->count - 1, &err);
+	json_auto_t *answer = NULL;
 	bool is_allowed;
 
 	if (question == NULL)
 		return line_refuse_usage(err.text);
 	answer = line_ask(line, "POST", mem_strdup("/can"), slice_str(question));
-	free(question);
 	if (answer == NULL)
 		return EXIT_USAGE;
 	if (!line->is_json)
 		can_show(answer);
 	is_allowed = json_is_true(json_object_get(answer, "allowed"));
-	json_decref(answer);
 	return is_allowed ? 0 : EXIT_FAILED;
 }
 
@@ -118,7 +116,7 @@ static void print_denial(const json_t *entry)
 	const char *name = json_string_value(json_object_get(entry, "name"));
 	json_int_t until_ms = json_integer_value(json_object_get(entry, "until_ms"));
 	char until[QUANTITY_TEXT_MAX];
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	quantity_format_date((uint64_t)until_ms / 1000 * 1000, until);
 	printf("entry %lld is in force until %s; sessions ended: %lld\n",
@@ -131,16 +129,15 @@ static void print_denial(const json_t *entry)
 	yaml_append_text(&text, name != NULL ? name : "");
 	buf_printf(&text, ", until: %s}", until);
 	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
 }
 
 static int add_denial(const struct line *line)
 {
 	json_t *until = NULL;
-	json_t *order;
+	json_auto_t *order = NULL;
 	json_t *entry;
 	uint64_t for_ms;
-	char *text;
+	at_end(mem_free) char *text = NULL;
 
 	if (line->deny.duration != NULL) {
 		if (quantity_parse_duration(slice_str(line->deny.duration), &for_ms) < 0 ||
@@ -158,8 +155,6 @@ static int add_denial(const struct line *line)
 	entry = line_ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
 	if (entry != NULL && !line->is_json)
 		print_denial(entry);
-	json_decref(order);
-	free(text);
 	return line_finish(entry);
 }
 
@@ -209,7 +204,7 @@ static bool pins_is_wanted(const json_t *pin, const char *name)
 /* To be freed. NULL: it is not kept. */
 static char *write_indented(struct slice definition)
 {
-	json_t *value =
+	json_auto_t *value =
 		definition.n > 0 ?
 			json_loadb(definition.p, definition.n,
 				   JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES,
@@ -217,7 +212,6 @@ static char *write_indented(struct slice definition)
 			NULL;
 	char *text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
 
-	json_decref(value);
 	return text != NULL || definition.n == 0 ? text : mem_dup_slice(definition);
 }
 
@@ -297,7 +291,7 @@ static void write_both(const json_t *pin, char **old_r, char **new_r)
 /* Shows what would be approved, as removed and added lines. */
 static void pins_show_difference(const json_t *pin)
 {
-	char *old, *new;
+	at_end(mem_free) char *old = NULL, *new = NULL;
 	bool is_new = slice_is_equal(document_text(pin, "state"), SLICE_LIT("new"));
 	bool is_withheld =
 		slice_is_equal(document_text(pin, "until_approved"), SLICE_LIT("withheld"));
@@ -316,8 +310,6 @@ static void pins_show_difference(const json_t *pin)
 		print_lines("    ? ", slice_str(new), 0, SIZE_MAX);
 	else
 		print_difference(slice_str(old), slice_str(new));
-	free(old);
-	free(new);
 }
 
 static void print_shadow(const json_t *shadow)
@@ -377,7 +369,7 @@ static bool decide_on_pin(const struct line *line, const json_t *pin)
 /* What is decided is shown: the daemon refuses it if it is another definition by then. */
 static int decide_on_pins(const struct line *line)
 {
-	json_t *report =
+	json_auto_t *report =
 		line_ask(line, "GET", mem_printf("/pins?server=%s", line->words[2]), line_no_body);
 	const json_t *pins = json_object_get(report, "pins");
 	const char *name = line->count > 3 ? line->words[3] : NULL;
@@ -397,7 +389,6 @@ static int decide_on_pins(const struct line *line)
 		line_fail("no definition of this name is waiting");
 	else if (report != NULL && !line->is_json)
 		printf("%s: %zu\n", line->words[1][0] == 'a' ? "approved" : "rejected", decided);
-	json_decref(report);
 	return report != NULL && decided == wanted && (wanted > 0 || name == NULL) ? 0 :
 										     EXIT_FAILED;
 }
@@ -492,14 +483,11 @@ static json_t *ask_quietly(const struct line *line)
 	const struct client_request request = { .socket = line->socket,
 						.method = "GET",
 						.target = "/status" };
-	struct client_reply reply;
-	json_t *answer;
+	at_end(client_reply_fini) struct client_reply reply = { .status = 0 };
 
 	if (client_ask(&request, &reply, NULL) < 0)
 		return NULL;
-	answer = reply.status == 200 ? client_reply_read(&reply, NULL) : NULL;
-	client_reply_fini(&reply);
-	return answer;
+	return reply.status == 200 ? client_reply_read(&reply, NULL) : NULL;
 }
 
 static uint64_t now_ms(void)
@@ -535,11 +523,10 @@ static json_t *wait_for_another(const struct line *line, uint64_t since_ms)
 
 int orders_upgrade(const struct line *line)
 {
-	json_t *before = ask_quietly(line), *after;
-	json_t *answer = line_ask(line, "POST", mem_strdup("/upgrade"), line_no_body);
+	json_auto_t *before = ask_quietly(line), *after = NULL;
+	json_auto_t *answer = line_ask(line, "POST", mem_strdup("/upgrade"), line_no_body);
 	uint64_t since_ms = now_ms();
 	bool is_done;
-	int status;
 
 	CHECK(line->count == 1);
 	if (answer != NULL && !line->is_json)
@@ -548,10 +535,7 @@ int orders_upgrade(const struct line *line)
 		if (answer != NULL && !line->is_json)
 			fputs("mcpgatectl: nothing has changed: the program that runs goes on\n",
 			      stderr);
-		status = answer != NULL ? EXIT_FAILED : EXIT_UNASKED;
-		json_decref(before);
-		json_decref(answer);
-		return status;
+		return answer != NULL ? EXIT_FAILED : EXIT_UNASKED;
 	}
 	after = wait_for_another(line, since_ms);
 	is_done = slice_is_equal(document_text(after, "upgrade"), SLICE_LIT("done"));
@@ -564,9 +548,5 @@ int orders_upgrade(const struct line *line)
 		printf("%s runs now, in place of %s\n",
 		       json_string_value(json_object_get(after, "version")),
 		       json_string_value(json_object_get(before, "version")));
-	status = after == NULL ? EXIT_UNASKED : is_done ? 0 : EXIT_FAILED;
-	json_decref(before);
-	json_decref(answer);
-	json_decref(after);
-	return status;
+	return after == NULL ? EXIT_UNASKED : is_done ? 0 : EXIT_FAILED;
 }

@@ -44,23 +44,21 @@ void escape_append(struct buf *out, struct slice text, const char *keep)
 
 void escape_print(FILE *out, const char *before, struct slice text, const char *keep)
 {
-	struct buf clean = { 0 };
+	at_end(buf_fini) struct buf clean = { 0 };
 
 	escape_append(&clean, text, keep);
 	fprintf(out, "%s%s\n", before, buf_terminate(&clean));
-	buf_fini(&clean);
 }
 
 void escape_printf(FILE *out, const char *format, ...)
 {
 	va_list args;
-	char *text;
+	at_end(mem_free) char *text = NULL;
 
 	va_start(args, format);
 	CHECK(vasprintf(&text, format, args) >= 0);
 	va_end(args);
 	escape_print(out, "", slice_str(text), "");
-	free(text);
 }
 
 /* The number of columns of an escaped text. */
@@ -107,11 +105,11 @@ static size_t fitting(struct slice text, size_t columns)
 void output_say(const char *format, ...)
 {
 	size_t columns = output_columns();
-	struct buf clean = { 0 };
+	at_end(buf_fini) struct buf clean = { 0 };
 	const char *before = "";
 	struct slice rest;
 	va_list args;
-	char *text;
+	at_end(mem_free) char *text = NULL;
 
 	va_start(args, format);
 	CHECK(vasprintf(&text, format, args) >= 0);
@@ -125,8 +123,6 @@ void output_say(const char *format, ...)
 		rest = slice_trim(slice_of(rest.p + n, rest.n - n));
 		before = "  ";
 	} while (rest.n > 0);
-	buf_fini(&clean);
-	free(text);
 }
 
 /*
@@ -153,7 +149,7 @@ void text_table_fini(struct text_table *table)
 
 void text_table_add(struct text_table *table, struct slice text)
 {
-	struct buf clean = { 0 };
+	at_end(buf_fini) struct buf clean = { 0 };
 
 	CHECK(table->column_count > 0);
 	escape_append(&clean, text, "");
@@ -162,7 +158,6 @@ void text_table_add(struct text_table *table, struct slice text)
 		table->cells =
 			mem_resize(table->cells, (table->count * 2 + 1) * sizeof(*table->cells));
 	table->cells[table->count++] = mem_strdup(buf_terminate(&clean));
-	buf_fini(&clean);
 }
 
 static void print_cell(const struct text_table *table, size_t column, size_t width,
@@ -247,13 +242,10 @@ void finding_collect(void)
 
 static json_t *clean_text(struct slice text)
 {
-	struct buf clean = { 0 };
-	json_t *value;
+	at_end(buf_fini) struct buf clean = { 0 };
 
 	escape_append(&clean, text, "");
-	value = json_stringn(clean.data != NULL ? clean.data : "", clean.len);
-	buf_fini(&clean);
-	return value;
+	return json_stringn(clean.data != NULL ? clean.data : "", clean.len);
 }
 
 void finding_begin(const char *member, const char *subject)
@@ -285,13 +277,12 @@ void finding_advise(struct slice text)
 
 void finding_flush(void)
 {
-	char *text;
+	at_end(mem_free) char *text = NULL;
 
 	if (examined == NULL)
 		return;
 	text = json_dumps(examined, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	printf("{\"examined\": %s}\n", text);
-	free(text);
 	json_decref(examined);
 	examined = current = NULL;
 }
@@ -310,7 +301,7 @@ static void printf_like(3, 0)
 	finding_write(const char *verdict, const char *what, const char *format, va_list args)
 {
 	char before[24];
-	char *text;
+	at_end(mem_free) char *text = NULL;
 
 	CHECK(strlen(verdict) < 6 && strlen(what) < 10); /* they stay in their columns */
 	CHECK(vasprintf(&text, format, args) > 0);
@@ -319,7 +310,6 @@ static void printf_like(3, 0)
 		collect(verdict, what, text);
 	else
 		escape_print(stdout, before, slice_str(text), "");
-	free(text);
 	fflush(stdout);
 }
 

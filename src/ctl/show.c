@@ -139,7 +139,7 @@ static const char *const dispensable[] = {
 
 static void print_left_out(const struct text_table *table)
 {
-	struct buf titles = { 0 };
+	at_end(buf_fini) struct buf titles = { 0 };
 
 	for (size_t c = 0; c < table->column_count; c++)
 		if (table->left_out[c])
@@ -147,14 +147,13 @@ static void print_left_out(const struct text_table *table)
 				   table->columns[c].title);
 	if (titles.len > 0)
 		output_say("(no room for: %s; --json has all)", buf_terminate(&titles));
-	buf_fini(&titles);
 }
 
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
 {
 	struct text_table_column heads[COLUMNS_MAX];
 	const struct column *shown[COLUMNS_MAX];
-	struct text_table table;
+	at_end(text_table_fini) struct text_table table = { .count = 0 };
 	size_t n = 0;
 
 	while (n < COLUMNS_MAX && (shown[n] = column_at(columns, count, n + 1)) != NULL) {
@@ -166,17 +165,15 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 	text_table_init(&table, heads, n);
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		for (size_t c = 0; c < n; c++) {
-			struct buf cell = { 0 };
+			at_end(buf_fini) struct buf cell = { 0 };
 
 			append_value(&cell, json_array_get(rows, i), shown[c]);
 			text_table_add(&table, buf_slice(&cell));
-			buf_fini(&cell);
 		}
 	}
 	text_table_fit(&table, dispensable, ARRAY_LEN(dispensable), output_columns());
 	text_table_print(&table, stdout);
 	print_left_out(&table);
-	text_table_fini(&table);
 }
 
 /* ---- servers ---- */
@@ -330,7 +327,7 @@ int show_check(const struct line *line)
 	struct line own = *line;
 	const json_t *problems;
 	struct slice verdict;
-	json_t *answer;
+	json_auto_t *answer = NULL;
 	int status;
 
 	own.is_json = false;
@@ -353,7 +350,6 @@ int show_check(const struct line *line)
 	}
 	if (status == 0 && !line->is_json)
 		puts("ok       nothing needs attention");
-	json_decref(answer);
 	return status;
 }
 
@@ -404,7 +400,7 @@ void show_log_line(const json_t *line)
 {
 	uint64_t at_ms = number_of(line, "at_ms");
 	time_t at = (time_t)(at_ms / 1000);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	char stamp[32];
 	struct tm local;
 
@@ -414,7 +410,6 @@ void show_log_line(const json_t *line)
 	printf("%s.%03d [%llu] %s\n", stamp, (int)(at_ms % 1000),
 	       (unsigned long long)number_of(line, "pid"), buf_terminate(&text));
 	fflush(stdout);
-	buf_fini(&text);
 }
 
 void show_tools(const json_t *tools)
@@ -447,7 +442,7 @@ void show_resources(const json_t *resources, const json_t *templates)
 		{ "mimeType", 3, "TYPE", KIND_OFFER },
 		{ "description", 4, "DESCRIPTION", KIND_DESCRIPTION },
 	};
-	json_t *rows = json_copy((json_t *)(uintptr_t)resources);
+	json_auto_t *rows = json_copy((json_t *)(uintptr_t)resources);
 
 	for (size_t i = 0; i < json_array_size(templates); i++) {
 		json_t *row = json_copy(json_array_get(templates, i));
@@ -456,7 +451,6 @@ void show_resources(const json_t *resources, const json_t *templates)
 		json_array_append_new(rows, row);
 	}
 	print_rows(rows, columns, ARRAY_LEN(columns));
-	json_decref(rows);
 }
 
 /*
@@ -599,7 +593,7 @@ static void write_view(const json_t *now, const json_t *before, FILE *out)
 	const json_t *servers = json_object_get(now, "servers");
 	uint64_t up_ms = number_of(now, "uptime_ms"), old_ms = number_of(before, "uptime_ms");
 	double seconds = (double)(up_ms > old_ms ? up_ms - old_ms : up_ms) / 1000;
-	struct text_table table;
+	at_end(text_table_fini) struct text_table table = { .count = 0 };
 
 	if (seconds < 0.001)
 		seconds = 0.001;
@@ -621,7 +615,6 @@ static void write_view(const json_t *now, const json_t *before, FILE *out)
 		add_server(&table, server, find_before(before, server), seconds);
 	}
 	text_table_print(&table, out);
-	text_table_fini(&table);
 }
 
 /* ---- the screen ---- */
@@ -648,7 +641,7 @@ static void show_on_terminal(struct slice text)
 
 static void show_view(const json_t *now, const json_t *before, bool is_terminal)
 {
-	char *text = NULL;
+	at_end(mem_free) char *text = NULL;
 	size_t size = 0;
 	FILE *out;
 
@@ -660,7 +653,6 @@ static void show_view(const json_t *now, const json_t *before, bool is_terminal)
 	write_view(now, before, out);
 	mem_close_text(out);
 	show_on_terminal(slice_of(text, size));
-	free(text);
 }
 
 /* False: it is no number, or not between these. */

@@ -602,7 +602,7 @@ static struct needs_flaw add_of_leg(const struct caller *caller, const struct en
 	struct needs_flaw flaw = { .what = NULL };
 	const struct endpoint *own;
 	struct envelope message = *env;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (env->kind != ENVELOPE_REQUEST || name.n == 0 || leg == NULL)
 		return flaw;
@@ -612,9 +612,7 @@ static struct needs_flaw add_of_leg(const struct caller *caller, const struct en
 	buf_printf(&text, "\"%.*s\"", (int)(name.n - leg->prefix.n), name.p + leg->prefix.n);
 	message.name.text = buf_slice(&text);
 	scope_set_join(needed, &own->place.base);
-	flaw = needs_add_of_message(&own->server->conf.needs, &message, needed);
-	buf_fini(&text);
-	return flaw;
+	return needs_add_of_message(&own->server->conf.needs, &message, needed);
 }
 
 /* The scopes that all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */

@@ -120,39 +120,35 @@ static void deliver(struct aggregate *a, struct slice text)
 
 static void deliver_error(struct aggregate *a, struct slice id, int code, const char *message)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	write_error(&text, id, code, slice_str(message), none);
 	deliver(a, buf_slice(&text));
-	buf_fini(&text);
 }
 
 static void deliver_unknown(struct aggregate *a, const struct envelope *env)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	legs_append_unknown(env->text, &text);
 	deliver(a, buf_slice(&text));
-	buf_fini(&text);
 }
 
 static void deliver_result(struct aggregate *a, struct slice id, struct slice result)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	write_result(&text, id, result);
 	deliver(a, buf_slice(&text));
-	buf_fini(&text);
 }
 
 static void deliver_reason(struct aggregate *a, struct slice id, enum reason reason,
 			   const char *server)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	answer_append_reason(&text, id, reason, server);
 	deliver(a, buf_slice(&text));
-	buf_fini(&text);
 }
 
 static void outdate_gathers(struct aggregate *a)
@@ -173,13 +169,12 @@ static void tell_changes(struct aggregate *a, const struct leg *leg)
 {
 	outdate_all(a);
 	for (size_t i = 0; i < METHOD_CHANGES && a->is_shaken; i++) {
-		struct buf text = { 0 };
+		at_end(buf_fini) struct buf text = { 0 };
 
 		if (!(leg->capabilities.offers & method_changes[i].offer))
 			continue;
 		write_call(&text, none, method_changes[i].notification, none);
 		deliver(a, buf_slice(&text));
-		buf_fini(&text);
 	}
 }
 
@@ -360,7 +355,7 @@ static void end_share(struct share *share)
 static void ask_page(struct share *share, struct leg *leg, struct json cursor)
 {
 	const struct gather *gather = share->gather;
-	struct buf params = { 0 }, text = { 0 }, error = { 0 };
+	at_end(buf_fini) struct buf params = { 0 }, text = { 0 }, error = { 0 };
 
 	share->state = SHARE_ASKED;
 	if (cursor.type == JSON_STRING)
@@ -370,9 +365,6 @@ static void ask_page(struct share *share, struct leg *leg, struct json cursor)
 		leg_miss(leg, "a list of it was refused");
 		end_share(share);
 	}
-	buf_fini(&params);
-	buf_fini(&text);
-	buf_fini(&error);
 }
 
 /* Keeps the page. False: there is no room for it. */
@@ -702,7 +694,7 @@ static bool pass(struct aggregate *a, struct leg *leg, const struct envelope *en
 {
 	struct splice_edit edit = { .span = span, .with = with };
 	const struct access *access = &a->legs.caller.access;
-	struct buf text = { 0 }, error = { 0 };
+	at_end(buf_fini) struct buf text = { 0 }, error = { 0 };
 
 	leg_need(leg, access);
 	if (leg->state == LEG_OPENING)
@@ -710,8 +702,6 @@ static bool pass(struct aggregate *a, struct leg *leg, const struct envelope *en
 	splice_append(&text, env->text, &edit, span.n > 0, 0);
 	if (!leg_ask(leg, buf_slice(&text), access, client_answer, a, &error))
 		deliver(a, buf_slice(&error));
-	buf_fini(&text);
-	buf_fini(&error);
 	return true;
 }
 
@@ -719,7 +709,7 @@ static bool pass_by_name(struct aggregate *a, const struct envelope *env, enum c
 			 struct json name)
 {
 	struct target target = { .leg = NULL };
-	struct buf shown = { 0 }, with = { 0 };
+	at_end(buf_fini) struct buf shown = { 0 }, with = { 0 };
 	enum found found = FOUND_NOTHING;
 	bool is_done;
 
@@ -735,8 +725,6 @@ static bool pass_by_name(struct aggregate *a, const struct envelope *env, enum c
 		is_done = pass(a, target.leg, env, name.text, buf_slice(&with));
 	}
 	buf_fini(&target.real);
-	buf_fini(&shown);
-	buf_fini(&with);
 	return is_done;
 }
 
@@ -753,7 +741,7 @@ static void note_subscription(struct leg *leg, const struct envelope *env)
 static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct json uri)
 {
 	struct target target = { .leg = NULL };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	enum found found = FOUND_NOTHING;
 	bool is_done = true;
 
@@ -765,7 +753,6 @@ static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct 
 		is_done = found == FOUND && pass(a, target.leg, env, none, none);
 	if (found == FOUND && is_done)
 		note_subscription(target.leg, env);
-	buf_fini(&text);
 	return is_done;
 }
 
@@ -825,13 +812,12 @@ static void set_level(struct aggregate *a, const struct envelope *env)
 
 static void answer_initialize(struct aggregate *a, const struct envelope *env)
 {
-	struct buf result = { 0 };
+	at_end(buf_fini) struct buf result = { 0 };
 
 	a->is_shaken = true;
 	timer_stop(&a->patience);
 	legs_append_result(&a->legs, env->params.text, &result);
 	deliver_result(a, env->id.text, buf_slice(&result));
-	buf_fini(&result);
 }
 
 static void on_patience(struct timer *timer)
@@ -982,7 +968,7 @@ static void hand_back(struct aggregate *a, const struct envelope *env, struct js
 {
 	struct splice_edit edit = { .span = name.text };
 	const struct leg *leg = leg_find_by_id(&a->legs, name, &edit.with);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope own;
 
 	if (leg == NULL)
@@ -990,7 +976,6 @@ static void hand_back(struct aggregate *a, const struct envelope *env, struct js
 	splice_append(&text, env->text, &edit, 1, 0);
 	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, NULL) == 0)
 		forward(leg->client, &own);
-	buf_fini(&text);
 }
 
 /* All others concern each of the servers. */

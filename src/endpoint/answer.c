@@ -100,14 +100,13 @@ void answer_document(const struct answer *answer, int status, struct slice field
 static void answer_send_text(const struct answer *answer, int status, struct buf *text)
 {
 	const struct slice body = buf_slice(text);
-	struct buf fields = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 };
 
 	log_payload("to_client", NULL, &body, 1);
 	if (status == 503 || status == 429)
 		buf_printf(&fields, "Retry-After: %u\r\n",
 			   answer->retry_after_s > 0 ? answer->retry_after_s : RETRY_AFTER_S);
 	answer_document(answer, status, buf_slice(&fields), body);
-	buf_fini(&fields);
 	buf_fini(text);
 }
 
@@ -124,7 +123,7 @@ static void answer_error(const struct answer *answer, int status, struct slice i
 void answer_other_method(const struct answer *answer, enum http_method method, const char *methods,
 			 const char *headers)
 {
-	struct buf fields = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 };
 
 	buf_append_str(&fields, ANSWER_CORS);
 	if (method == HTTP_OPTIONS) {
@@ -139,35 +138,28 @@ void answer_other_method(const struct answer *answer, enum http_method method, c
 		answer_document(answer, 405, buf_slice(&fields),
 				SLICE_LIT("{\"error\":\"method_not_allowed\"}"));
 	}
-	buf_fini(&fields);
 }
 
 void answer_not_allowed(const struct answer *answer, const char *methods)
 {
 	const struct slice none = { NULL, 0 };
-	struct buf fields = { 0 };
-	struct buf why = { 0 };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 }, why = { 0 }, text = { 0 };
 
 	buf_printf(&fields, "Allow: %s\r\n", methods);
 	buf_printf(&why, "Method not allowed: this address takes %s", methods);
 	write_error(&text, none, MCP_INVALID_REQUEST, buf_slice(&why), none);
 	answer_document(answer, 405, buf_slice(&fields), buf_slice(&text));
-	buf_fini(&fields);
-	buf_fini(&why);
-	buf_fini(&text);
 }
 
 void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server)
 {
 	const struct reason_row *row = reason_get(reason);
 	const char *message = row->message[0] != '\0' ? row->message : "The request has failed";
-	struct buf data = { 0 };
+	at_end(buf_fini) struct buf data = { 0 };
 
 	buf_printf(&data, "{\"reason\":\"%s\",\"server\":\"%s\"}", row->data, server);
 	write_error(out, id, row->rpc_code != 0 ? row->rpc_code : MCP_INTERNAL_ERROR,
 		    slice_str(message), buf_slice(&data));
-	buf_fini(&data);
 }
 
 void answer_reason(const struct answer *answer, struct slice id, enum reason reason,
@@ -275,8 +267,7 @@ static void send_challenge(const struct authorization *auth, const struct protec
 			   const struct answer *answer, const struct refusal *refusal)
 {
 	const char *error = refusal->error != NULL ? refusal->error : "unauthorized";
-	struct buf fields = { 0 };
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 }, body = { 0 };
 
 	CHECK((refusal->status == 429) == (refusal->retry_after_s > 0));
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
@@ -294,8 +285,6 @@ static void send_challenge(const struct authorization *auth, const struct protec
 	append_scopes(&body, ",\"scope\":", auth, refusal); /* many clients show only the body */
 	buf_append_char(&body, '}');
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
-	buf_fini(&fields);
-	buf_fini(&body);
 }
 
 /*
@@ -305,9 +294,7 @@ static void send_challenge(const struct authorization *auth, const struct protec
 static void send_result(const struct authorization *auth, const struct protected_resource *place,
 			const struct answer *answer, const struct refusal *refusal)
 {
-	struct buf challenge = { 0 };
-	struct buf result = { 0 };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf challenge = { 0 }, result = { 0 }, text = { 0 };
 
 	CHECK(refusal->id.n > 0 && !refusal->is_final);
 	append_challenge(&challenge, auth, place, refusal);
@@ -319,9 +306,6 @@ static void send_result(const struct authorization *auth, const struct protected
 	buf_append_str(&result, "]}}");
 	write_result(&text, refusal->id, buf_slice(&result));
 	egress_send(answer, 200, (struct slice[]){ buf_slice(&text) }, 1);
-	buf_fini(&challenge);
-	buf_fini(&result);
-	buf_fini(&text);
 }
 
 /* ---- refusals ---- */
@@ -355,7 +339,7 @@ static void answer_note(const struct refusal *refusal, const struct endpoint *en
 static void send_error(const struct refusal *refusal, const struct answer *answer)
 {
 	struct buf quoted = { 0 };
-	struct buf data = { 0 };
+	at_end(buf_fini) struct buf data = { 0 };
 
 	if (refusal->data != NULL)
 		buf_append_str(&data, refusal->data);
@@ -366,7 +350,6 @@ static void send_error(const struct refusal *refusal, const struct answer *answe
 	}
 	answer_error(answer, refusal->status, refusal->id, refusal->code,
 		     slice_str(refusal->description), buf_slice(&data));
-	buf_fini(&data);
 }
 
 const char *refusal_word(const struct refusal *refusal, const char *otherwise)
@@ -542,7 +525,7 @@ static void writer_append_priming(const struct event_writer *writer, uint64_t re
  */
 static void writer_finish(struct event_writer *writer, enum reason reason)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	CHECK(writer->reader.stream != NULL && writer->exchange->conn != NULL);
 	if (reason == REASON_CONNECTION_AGE || reason == REASON_DRAINING)
@@ -551,7 +534,6 @@ static void writer_finish(struct event_writer *writer, enum reason reason)
 					      random_below(writer->source.retry_ms + 1),
 				      &text);
 	http_stream_write(writer->exchange->conn, buf_slice(&text));
-	buf_fini(&text);
 	event_writer_stop(writer);
 	http_stream_end(writer->exchange->conn);
 	writer->on_end(writer, reason);
@@ -559,7 +541,7 @@ static void writer_finish(struct event_writer *writer, enum reason reason)
 
 static void writer_pull(struct event_writer *writer)
 {
-	struct buf batch = { 0 };
+	at_end(buf_fini) struct buf batch = { 0 };
 	char id[EVENT_ID_BYTES];
 	uint64_t number;
 	struct msg *msg;
@@ -578,7 +560,6 @@ static void writer_pull(struct event_writer *writer)
 		writer_renew_keepalive(writer);
 		batch.len = 0;
 	}
-	buf_fini(&batch);
 	if (stream_is_drained(writer->reader.stream, writer->reader.position))
 		writer_finish(writer, writer->reader.stream->end_reason);
 	else if (writer->is_old && writer->is_known)
@@ -645,7 +626,7 @@ void event_writer_init(struct event_writer *writer)
 void event_writer_begin(struct event_writer *writer, struct http_exchange *exchange,
 			uint64_t keepalive_ms, struct slice fields)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	CHECK(exchange->conn != NULL);
 	writer->exchange = exchange;
@@ -653,7 +634,6 @@ void event_writer_begin(struct event_writer *writer, struct http_exchange *excha
 	buf_append_slice(&text, sse_fields);
 	buf_append_slice(&text, fields);
 	http_stream_begin(exchange->conn, buf_slice(&text));
-	buf_fini(&text);
 	writer_renew_keepalive(writer);
 }
 
@@ -671,7 +651,7 @@ bool event_writer_attach(struct event_writer *writer, const struct event_source 
 bool event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
 			const struct event_source *source, struct slice fields)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	event_writer_init(writer);
 	if (!event_writer_attach(writer, source))
@@ -679,7 +659,6 @@ bool event_writer_start(struct event_writer *writer, struct http_exchange *excha
 	event_writer_begin(writer, exchange, source->keepalive_ms, fields);
 	writer_append_priming(writer, writer->source.retry_ms, &text);
 	http_stream_write(exchange->conn, buf_slice(&text));
-	buf_fini(&text);
 	if (source->max_age_ms > 0)
 		timer_start(http_conn_loop(exchange->conn), &writer->age, source->max_age_ms);
 	return true;

@@ -341,8 +341,7 @@ static int prove(const struct authorization_check *check, const struct credentia
 		.token = credential->token,
 		.now_s = clock_wall_ms() / 1000,
 	};
-	struct buf url = { 0 };
-	int result;
+	at_end(buf_fini) struct buf url = { 0 };
 
 	if (needs_proof && !credential->is_proven)
 		return verdict_set(verdict_r, VERDICT_BOUND, "there is no DPoP proof");
@@ -354,9 +353,7 @@ static int prove(const struct authorization_check *check, const struct credentia
 	buf_append_slice(&url, conf->public_url);
 	buf_append_slice(&url, origin_own_path(conf->public_url, check->http->path));
 	proof.url = buf_slice(&url);
-	result = dpop_check(conf->proofs, grant, &proof, verdict_r);
-	buf_fini(&url);
-	return result;
+	return dpop_check(conf->proofs, grant, &proof, verdict_r);
 }
 
 /*
@@ -793,14 +790,13 @@ void access_keep_claims(const struct access *access)
 	if (principal_is_anonymous(principal))
 		return;
 	for (size_t i = 0; i < names->count; i++) {
-		struct buf text = { 0 };
+		at_end(buf_fini) struct buf text = { 0 };
 
 		if (access->grant != NULL)
 			grant_append_claim(access->grant, names->items[i], &text);
 		else if (slice_is_equal(names->items[i], SLICE_LIT("sub")))
 			buf_append_slice(&text, principal->identity.subject); /* its only claim */
 		principal_set_claim(principal, i, buf_slice(&text));
-		buf_fini(&text);
 	}
 }
 

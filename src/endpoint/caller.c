@@ -184,9 +184,8 @@ static bool has_once(const struct http_request *http, enum http_field field)
 char *trace_of_head(const struct http_request *http)
 {
 	struct slice parent = http->fields[HTTP_TRACEPARENT], state = http->fields[HTTP_TRACESTATE];
-	struct buf members = { 0 };
+	at_end(buf_fini) struct buf members = { 0 };
 	struct trace_parent read;
-	char *text;
 
 	if (!has_once(http, HTTP_TRACEPARENT) || !trace_parent_read(parent, &read))
 		return NULL;
@@ -196,9 +195,7 @@ char *trace_of_head(const struct http_request *http)
 		buf_append_str(&members, ",\"tracestate\":");
 		write_string(&members, state);
 	}
-	text = mem_strdup(buf_terminate(&members));
-	buf_fini(&members);
-	return text;
+	return mem_strdup(buf_terminate(&members));
 }
 
 /* ---- the token of an open stream ---- */

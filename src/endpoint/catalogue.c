@@ -172,7 +172,7 @@ void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t
 		   struct slice prefix, struct slice json)
 {
 	struct json key = scan_member(json, kinds[kind].key);
-	struct buf real = { 0 }, shown = { 0 };
+	at_end(buf_fini) struct buf real = { 0 }, shown = { 0 };
 	struct catalogue_item *item, *other;
 
 	if (scan_decode_string(key, &real) == 0 && real.len > 0) {
@@ -196,8 +196,6 @@ void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t
 					&item->by_name);
 		}
 	}
-	buf_fini(&real);
-	buf_fini(&shown);
 }
 
 void catalogue_forget_plain(struct catalogue *catalogue)
@@ -216,7 +214,7 @@ void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kin
 
 	LIST_FOREACH(node, &catalogue->items) {
 		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
-		struct buf shown = { 0 };
+		at_end(buf_fini) struct buf shown = { 0 };
 		struct splice_edit edit = { .span = item->key };
 
 		if (item->is_double)
@@ -227,7 +225,6 @@ void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kin
 		write_string(&shown, item->shown);
 		edit.with = buf_slice(&shown);
 		splice_append(out, item->json, &edit, kinds[kind].is_named, 0);
-		buf_fini(&shown);
 	}
 }
 

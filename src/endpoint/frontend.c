@@ -347,8 +347,7 @@ static void landing_send(const struct frontend *frontend, const struct answer *a
 		"&ldquo;http&rdquo; (Streamable HTTP):</p>\n"
 		"<pre>{\"mcpServers\": {\"demo\": {\"type\": \"http\", \"url\": "
 		"\"https://HOST/NAME/mcp\"}}}</pre>\n";
-	struct buf fields = { 0 };
-	struct buf page = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 }, page = { 0 };
 
 	buf_append_str(&page, head);
 	if (may_tell_servers(frontend, answer))
@@ -370,8 +369,6 @@ static void landing_send(const struct frontend *frontend, const struct answer *a
 					 .field_count = 1,
 					 .parts = (struct slice[]){ buf_slice(&page) },
 					 .part_count = 1 });
-	buf_fini(&fields);
-	buf_fini(&page);
 }
 
 /* ---- requests ---- */
@@ -387,7 +384,7 @@ static struct http_exchange *frontend_answer_preflight(const struct frontend *fr
 {
 	const char *key = frontend->authorization.conf.takes_api_keys ? ", X-API-Key" : "";
 	struct slice asked = request->fields[HTTP_ACCESS_CONTROL_REQUEST_HEADERS];
-	struct buf fields = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 };
 	struct slice name;
 
 	buf_printf(&fields, "Allow: %s\r\n", methods);
@@ -406,7 +403,6 @@ static struct http_exchange *frontend_answer_preflight(const struct frontend *fr
 		buf_append_str(&fields, "\r\n");
 	}
 	answer_empty(answer, 204, buf_slice(&fields));
-	buf_fini(&fields);
 	return NULL;
 }
 

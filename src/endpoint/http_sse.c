@@ -70,9 +70,7 @@ static void sse_get_begin(struct sse_get *get, struct slice own, const struct an
 			  uint64_t after)
 {
 	const struct frontend_conf *conf = &get->caller.frontend->conf;
-	struct buf uri = { 0 };
-	struct buf event = { 0 };
-	struct buf fields = { 0 };
+	at_end(buf_fini) struct buf uri = { 0 }, event = { 0 }, fields = { 0 };
 	char id[EVENT_ID_BYTES];
 
 	answer_append_fields(&fields, answer);
@@ -86,9 +84,6 @@ static void sse_get_begin(struct sse_get *get, struct slice own, const struct an
 			    conf->retry_ms);
 	http_stream_write(get->exchange.conn, buf_slice(&event));
 	token_watch_begin(get->token_watch, &get->caller);
-	buf_fini(&fields);
-	buf_fini(&event);
-	buf_fini(&uri);
 }
 
 /* Reads the stream from after event `after`; if that is not kept, from here, and returns false. */
@@ -116,16 +111,13 @@ static bool sse_get_attach(struct sse_get *get, struct slice own, struct stream 
  */
 static void sse_get_tell_hole(struct sse_get *get, struct slice own)
 {
-	struct buf error = { 0 };
-	struct buf event = { 0 };
+	at_end(buf_fini) struct buf error = { 0 }, event = { 0 };
 	char id[EVENT_ID_BYTES];
 
 	answer_append_expired(&error, slice_of(NULL, 0));
 	egress_append_event(&event, event_id_of_client(own, get->writer.reader.position, id),
 			    buf_slice(&error));
 	http_stream_write(get->exchange.conn, buf_slice(&event));
-	buf_fini(&error);
-	buf_fini(&event);
 }
 
 /* Frees it at the end of the turn. Output in progress continues, or has ended. */
@@ -476,7 +468,7 @@ static struct sse_client *sse_client_find(struct caller *caller, const char *id)
 static void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count)
 {
 	struct http_conn *conn = client->get != NULL ? client->get->exchange.conn : NULL;
-	struct msg *msg = egress_join(parts, count);
+	at_end(msg_unref) struct msg *msg = egress_join(parts, count);
 	struct buf event = { 0 };
 
 	if (client->session_client != NULL) {
@@ -497,7 +489,6 @@ static void sse_client_tell(struct sse_client *client, const struct slice *parts
 	} else {
 		client_end(client); /* its initialize failed while it was away */
 	}
-	msg_unref(&msg);
 }
 
 /* ---- what calls report ---- */
@@ -579,7 +570,7 @@ static void sse_call_on_response(struct call *call, const struct slice *parts, s
 static void sse_call_on_failed(struct call *call, enum reason reason)
 {
 	struct sse_client *client = sse_call_end(call);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (client->is_replaying) { /* when it comes back, this is tried again */
 		client_close(client);
@@ -587,7 +578,6 @@ static void sse_call_on_failed(struct call *call, enum reason reason)
 	}
 	answer_append_reason(&text, call->id, reason, client->endpoint->server->conf.name);
 	sse_client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
-	buf_fini(&text);
 }
 
 static void sse_call_on_cancelled(struct call *call)
@@ -741,7 +731,7 @@ static void get_resume(struct sse_get *get, struct sse_client *client, const str
  */
 static void client_replay(struct sse_client *client)
 {
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 	struct admission admission = {
 		.front = FRONT_HTTP_SSE,
 		.intent = ADMISSION_SEND,
@@ -763,7 +753,6 @@ static void client_replay(struct sse_client *client)
 	else
 		client_close(client);
 	admission_fini(&admission);
-	buf_fini(&body);
 }
 
 /*
@@ -959,13 +948,12 @@ static void post_refuse_requests(struct sse_post *post, const struct admission *
 	for (size_t i = 0; i < admission->count; i++) {
 		const struct envelope *env = &admission->messages[i];
 		struct sse_client *client = sse_client_find(&post->caller, post->id);
-		struct buf text = { 0 };
+		at_end(buf_fini) struct buf text = { 0 };
 
 		if (client == NULL || env->kind != ENVELOPE_REQUEST)
 			continue;
 		refusal_append(&admission->refusal, post->caller.endpoint, env->id.text, &text);
 		sse_client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
-		buf_fini(&text);
 	}
 }
 

@@ -216,11 +216,10 @@ static const struct session_owner_ops owner_ops = { .on_end = leg_on_session_end
 /* A request's id towards the client: which leg, and the id there. */
 static void append_id(struct buf *out, const struct leg *leg, struct slice id)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_printf(&text, "%zu:%.*s", leg->index, SLICE_ARG(id));
 	write_string(out, buf_slice(&text));
-	buf_fini(&text);
 }
 
 struct leg *leg_find_by_id(struct legs *legs, struct json id, struct slice *own_r)
@@ -243,14 +242,12 @@ static void pass_with_id(const struct leg *leg, const struct leg_call *call,
 	bool is_token_first = token.n > 0 && token.p < id.p;
 	struct splice_edit edits[] = { { .span = is_token_first ? token : id },
 				       { .span = is_token_first ? id : token } };
-	struct buf text = { 0 }, whole = { 0 };
+	at_end(buf_fini) struct buf text = { 0 }, whole = { 0 };
 
 	append_id(&whole, leg, id);
 	edits[0].with = edits[1].with = buf_slice(&whole);
 	splice_append(&text, env->text, edits, token.n > 0 ? 2 : 1, 0);
 	leg->legs->ops->on_message(leg->legs, call, buf_slice(&text));
-	buf_fini(&text);
-	buf_fini(&whole);
 }
 
 /* A reload may have taken it from its caller, who then gets nothing more of what it says. */
@@ -382,10 +379,9 @@ static void end_call(struct leg_call *leg_call, struct slice response, enum reas
 
 static void call_on_response(struct call *call, const struct slice *parts, size_t count)
 {
-	struct msg *msg = egress_join(parts, count);
+	at_end(msg_unref) struct msg *msg = egress_join(parts, count);
 
 	end_call(of_call(call), msg->text, REASON_NONE);
-	msg_unref(&msg);
 }
 
 static void call_on_failed(struct call *call, enum reason reason)
@@ -472,12 +468,10 @@ bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 
 void leg_send(struct leg *leg, const char *method, struct slice params)
 {
-	struct buf text = { 0 }, error = { 0 };
+	at_end(buf_fini) struct buf text = { 0 }, error = { 0 };
 
 	write_call(&text, SLICE_LIT("\"own\""), slice_str(method), params);
 	(void)!leg_ask(leg, buf_slice(&text), &leg->legs->caller.access, NULL, NULL, &error);
-	buf_fini(&text);
-	buf_fini(&error);
 }
 
 bool leg_notify(struct leg *leg, struct slice notification)
@@ -520,11 +514,10 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 		leg_send(leg, "logging/setLevel", slice_str(legs->level));
 	LIST_FOREACH(node, &leg->subscriptions.items) {
 		const struct text_set_item *item = container_of(node, struct text_set_item, link);
-		struct buf params = { 0 };
+		at_end(buf_fini) struct buf params = { 0 };
 
 		buf_printf(&params, "{\"uri\":%.*s}", (int)item->length, item->text);
 		leg_send(leg, "resources/subscribe", buf_slice(&params));
-		buf_fini(&params);
 	}
 	legs->retry_ms = RETRY_MS;
 	if (was_missed)
@@ -553,7 +546,7 @@ static void leg_open(struct leg *leg, const struct access *access)
 {
 	struct legs *legs = leg->legs;
 	struct leg_call *leg_call;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct entry entry;
 
 	CHECK(leg->client == NULL && legs->params != NULL);
@@ -580,7 +573,6 @@ static void leg_open(struct leg *leg, const struct access *access)
 		leg_lose(leg, REASON_NONE, "its caller may not use it");
 	}
 	entry_fini(&entry);
-	buf_fini(&text);
 }
 
 void leg_need(struct leg *leg, const struct access *access)
@@ -705,7 +697,7 @@ static void append_capabilities(const struct legs *legs, struct buf *out)
 
 static void append_instructions(const struct legs *legs, struct buf *out)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	for (size_t i = 0; i < legs->count; i++) {
 		const struct leg *leg = &legs->items[i];
@@ -719,7 +711,6 @@ static void append_instructions(const struct legs *legs, struct buf *out)
 		buf_append_str(out, ",\"instructions\":");
 		write_string(out, buf_slice(&text));
 	}
-	buf_fini(&text);
 }
 
 void legs_append_result(struct legs *legs, struct slice params, struct buf *out)

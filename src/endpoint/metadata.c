@@ -79,26 +79,24 @@ static bool are_allowed(const struct metadata_conf *conf, const json_t *uris)
 static void metadata_refuse(const struct answer *answer, int status, const char *error,
 			    const char *why)
 {
-	char *text = mem_printf("{\"error\":\"%s\",\"error_description\":\"%s\"}", error, why);
+	at_end(mem_free) char *text =
+		mem_printf("{\"error\":\"%s\",\"error_description\":\"%s\"}", error, why);
 
 	answer_document(answer, status, SLICE_LIT(NO_STORE), slice_str(text));
-	free(text);
 }
 
 static void register_client(const struct metadata_conf *conf, const struct answer *answer,
 			    json_t *uris)
 {
-	json_t *document =
+	json_auto_t *document =
 		json_pack("{s:s%, s:O, s:s, s:[s,s], s:[s]}", "client_id", conf->client_id.p,
 			  conf->client_id.n, "redirect_uris", uris, "token_endpoint_auth_method",
 			  "none", "grant_types", "authorization_code", "refresh_token",
 			  "response_types", "code");
-	char *text = json_dumps(document, JSON_COMPACT);
+	at_end(mem_free) char *text = json_dumps(document, JSON_COMPACT);
 
 	CHECK(text != NULL);
 	answer_document(answer, 201, SLICE_LIT(NO_STORE), slice_str(text));
-	free(text);
-	json_decref(document);
 }
 
 static void registration_on_body(struct http_exchange *exchange, struct slice body)
@@ -107,9 +105,9 @@ static void registration_on_body(struct http_exchange *exchange, struct slice bo
 	const struct answer answer = { .conn = exchange->conn };
 	struct loop *loop = http_conn_loop(exchange->conn);
 	const struct metadata *metadata = registration->metadata;
-	json_t *request = body.n <= BODY_BYTES_MAX ?
-				  json_loadb(body.p, body.n, JSON_REJECT_DUPLICATES, NULL) :
-				  NULL;
+	json_auto_t *request = body.n <= BODY_BYTES_MAX ?
+				       json_loadb(body.p, body.n, JSON_REJECT_DUPLICATES, NULL) :
+				       NULL;
 	json_t *uris = json_object_get(request, "redirect_uris");
 
 	if (!metadata_has_client(metadata)) /* a reload has taken it away since the head came */
@@ -123,7 +121,6 @@ static void registration_on_body(struct http_exchange *exchange, struct slice bo
 			"Each redirect URI must be an allowed one, or http to a loopback address");
 	else
 		register_client(&metadata->conf, &answer, uris);
-	json_decref(request);
 	loop_defer_free(loop, registration);
 }
 
@@ -187,7 +184,7 @@ static char *make_document(const struct authorization_conf *auth,
 	json_t *words = scopes.n > 0 ? json_array() : NULL;
 	json_t *proofs = auth->dpop != AUTHORIZATION_DPOP_OFF ? json_array() : NULL;
 	json_t *must_prove = auth->dpop == AUTHORIZATION_DPOP_REQUIRED ? json_true() : NULL;
-	json_t *document;
+	json_auto_t *document = NULL;
 	char *text;
 
 	for (size_t i = 0; i < auth->issuers.count; i++)
@@ -206,7 +203,6 @@ static char *make_document(const struct authorization_conf *auth,
 			  proofs, "dpop_bound_access_tokens_required", must_prove);
 	text = json_dumps(document, JSON_COMPACT);
 	CHECK(text != NULL);
-	json_decref(document);
 	return text;
 }
 
@@ -325,8 +321,8 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 			  bool is_openid)
 {
 	const json_t *issuer = verifier_metadata(metadata->auth->verifier, 0);
-	json_t *document;
-	char *text;
+	json_auto_t *document = NULL;
+	at_end(mem_free) char *text = NULL;
 
 	if (issuer == NULL) { /* after a 404, clients would try /authorize here. AUTH-FAC-04 */
 		answer_document(answer, 503,
@@ -340,8 +336,6 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 	CHECK(text != NULL);
 	answer_document(answer, 200, SLICE_LIT(ANSWER_CORS "Cache-Control: public, max-age=60\r\n"),
 			slice_str(text));
-	free(text);
-	json_decref(document);
 }
 
 /* ---- requests ---- */

@@ -95,18 +95,13 @@ bool modern_decode_value(struct slice value, struct buf *out)
 /* Whether such a header value means the same as this JSON string. */
 static bool modern_is_equal(struct slice value, struct json string)
 {
-	struct buf said = { 0 };
-	struct buf meant = { 0 };
-	bool is_equal;
+	at_end(buf_fini) struct buf said = { 0 }, meant = { 0 };
 
 	if (!string.has_escape && !is_marked(value))
 		return modern_is_plain(value) && string.type == JSON_STRING &&
 		       slice_is_equal(value, scan_plain_string(string));
-	is_equal = modern_decode_value(value, &said) && scan_decode_string(string, &meant) == 0 &&
-		   slice_is_equal(buf_slice(&said), buf_slice(&meant));
-	buf_fini(&said);
-	buf_fini(&meant);
-	return is_equal;
+	return modern_decode_value(value, &said) && scan_decode_string(string, &meant) == 0 &&
+	       slice_is_equal(buf_slice(&said), buf_slice(&meant));
 }
 
 /* ---- the era, and the ladder ---- */
@@ -192,25 +187,18 @@ char *modern_head_copy(const struct modern_head *head, struct modern_head *copy_
 /* Whether the decoded string is exactly this. */
 static bool says(struct json string, struct slice wanted)
 {
-	struct buf meant = { 0 };
-	bool is_said;
+	at_end(buf_fini) struct buf meant = { 0 };
 
 	if (!string.has_escape)
 		return slice_is_equal(scan_plain_string(string), wanted);
-	is_said = scan_decode_string(string, &meant) == 0 &&
-		  slice_is_equal(buf_slice(&meant), wanted);
-	buf_fini(&meant);
-	return is_said;
+	return scan_decode_string(string, &meant) == 0 && slice_is_equal(buf_slice(&meant), wanted);
 }
 
 static bool names_legacy(struct json version)
 {
-	struct buf meant = { 0 };
-	bool is_legacy = scan_decode_string(version, &meant) == 0 &&
-			 revision_find(buf_slice(&meant)) != NULL;
+	at_end(buf_fini) struct buf meant = { 0 };
 
-	buf_fini(&meant);
-	return is_legacy;
+	return scan_decode_string(version, &meant) == 0 && revision_find(buf_slice(&meant)) != NULL;
 }
 
 static bool is_claimed(const struct envelope *env, bool has_session)
@@ -498,20 +486,17 @@ static bool append_canonical_number(struct buf *out, struct slice text)
 
 static bool is_same_number(struct slice one_text, struct slice other_text)
 {
-	struct buf one = { 0 }, other = { 0 };
-	bool is_same = append_canonical_number(&one, one_text) &&
-		       append_canonical_number(&other, other_text) &&
-		       slice_is_equal(buf_slice(&one), buf_slice(&other));
+	at_end(buf_fini) struct buf one = { 0 }, other = { 0 };
 
-	buf_fini(&one);
-	buf_fini(&other);
-	return is_same;
+	return append_canonical_number(&one, one_text) &&
+	       append_canonical_number(&other, other_text) &&
+	       slice_is_equal(buf_slice(&one), buf_slice(&other));
 }
 
 /* MOD-HDR-04: `value` is neither absent nor null. */
 static bool is_mirror(struct slice field, struct json value)
 {
-	struct buf said = { 0 };
+	at_end(buf_fini) struct buf said = { 0 };
 	bool is_same = false;
 
 	if (value.type == JSON_STRING)
@@ -522,7 +507,6 @@ static bool is_mirror(struct slice field, struct json value)
 		else if (value.type == JSON_TRUE || value.type == JSON_FALSE)
 			is_same = slice_is_equal(buf_slice(&said), value.text);
 	}
-	buf_fini(&said);
 	return is_same;
 }
 

@@ -252,8 +252,7 @@ static void listening_answer_expired(struct listening *get, struct slice id, str
 {
 	struct http_conn *conn = get->exchange.conn;
 	struct answer answer = request_context_answer(get->context, conn);
-	struct buf error = { 0 };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf error = { 0 }, text = { 0 };
 
 	answer_append_expired(&error, id);
 	buf_append_slice(&text, sse_fields);
@@ -263,8 +262,6 @@ static void listening_answer_expired(struct listening *get, struct slice id, str
 	egress_append_event(&text, event, buf_slice(&error));
 	http_stream_write(conn, buf_slice(&text));
 	http_stream_end(conn);
-	buf_fini(&error);
-	buf_fini(&text);
 	listening_end(get);
 }
 
@@ -275,7 +272,7 @@ static void listening_begin(struct listening *get, struct client *client,
 	const struct frontend_conf *conf = &get->frontend->conf;
 	struct stream *stream =
 		get->stored != NULL ? &get->stored->stream : &client->session->standalone;
-	struct buf fields = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 };
 	char id[EVENT_ID_BYTES];
 
 	CHECK((get->session != NULL) != (get->stored != NULL));
@@ -311,7 +308,6 @@ static void listening_begin(struct listening *get, struct client *client,
 					 event_id_format(source->epoch, source->number,
 							 stream->taken, id));
 	}
-	buf_fini(&fields);
 }
 
 static void listening_begin_standalone(struct listening *get, struct client *client,
@@ -593,7 +589,7 @@ static void post_commit(struct post *post)
 		.keepalive_ms = caller->frontend->conf.keepalive_ms,
 	};
 	struct post_events *events = mem_zalloc(sizeof(*events));
-	struct buf fields = { 0 };
+	at_end(buf_fini) struct buf fields = { 0 };
 	struct answer answer;
 
 	CHECK(conn != NULL && post->events == NULL);
@@ -614,7 +610,6 @@ static void post_commit(struct post *post)
 	answer = request_context_answer(&post->context, conn);
 	answer_append_fields(&fields, &answer);
 	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
-	buf_fini(&fields);
 	for (size_t i = 0; i < post->call_count; i++) {
 		if (post->calls[i].response != NULL)
 			stream_push(source.stream, STREAM_RESPONSE, 0, post->calls[i].response);
@@ -634,7 +629,7 @@ static void post_on_grace(struct timer *timer)
 static void post_answer_batch(struct post *post)
 {
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
-	struct buf array = { 0 };
+	at_end(buf_fini) struct buf array = { 0 };
 
 	post_set_state(post, POST_ANSWERED);
 	for (size_t i = 0; i < post->call_count; i++)
@@ -644,7 +639,6 @@ static void post_answer_batch(struct post *post)
 		egress_send_array(&answer, &array);
 	else
 		answer_empty(&answer, 202, slice_of(NULL, 0));
-	buf_fini(&array);
 }
 
 /* A call has ended. The last one completes the answer. */
@@ -691,10 +685,9 @@ static void post_add_response(struct call *call, int status, const struct slice 
 	if (post->state == POST_OPEN && !post->takes_json)
 		post_commit(post);
 	if (post->state == POST_EVENTS) {
-		struct msg *msg = egress_join(parts, count);
+		at_end(msg_unref) struct msg *msg = egress_join(parts, count);
 
 		stream_push(&post->events->stored->stream, STREAM_RESPONSE, 0, msg);
-		msg_unref(&msg);
 	} else if (post->state == POST_OPEN && post->is_batch) {
 		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {

@@ -523,7 +523,7 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 /* Sends an error of this layer, with the handler's text; the connection ends after it. */
 static void conn_refuse(struct http_conn *conn, int status, const char *reason)
 {
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 
 	CHECK(status >= 400);
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
@@ -534,7 +534,6 @@ static void conn_refuse(struct http_conn *conn, int status, const char *reason)
 					       .content_type = "application/json",
 					       .parts = (struct slice[]){ buf_slice(&body) },
 					       .part_count = 1 });
-	buf_fini(&body);
 }
 
 void http_stream_begin(struct http_conn *conn, struct slice fields)

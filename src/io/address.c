@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/at_end.h"
 #include "base/slice.h"
 #include "base/text.h"
 #include "io/peer.h"
@@ -34,7 +35,7 @@ static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
 {
 	struct stat st;
 	bool is_refused;
-	int fd;
+	at_end(file_close) int fd = -1;
 
 	if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return false;
@@ -43,7 +44,6 @@ static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
 		return false;
 	is_refused =
 		connect(fd, (const struct sockaddr *)address, size) < 0 && errno == ECONNREFUSED;
-	close(fd);
 	return is_refused;
 }
 
@@ -68,7 +68,7 @@ pid_t address_owner(const char *path)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct ucred peer = { .pid = 0 };
 	socklen_t size = sizeof(peer);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	at_end(file_close) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return 0;
@@ -76,7 +76,6 @@ pid_t address_owner(const char *path)
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		peer.pid = 0;
-	close(fd);
 	return peer.pid;
 }
 

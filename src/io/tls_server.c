@@ -265,10 +265,10 @@ static int on_server_name(SSL *ssl, int *alert_r, void *arg)
 static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 {
 	unsigned char id[SHA256_DIGEST_LENGTH];
-	char *text = mem_printf("%s\n%.*s", conf->name, SLICE_ARG(conf->client_ca));
+	at_end(mem_free) char *text =
+		mem_printf("%s\n%.*s", conf->name, SLICE_ARG(conf->client_ca));
 
 	SHA256((const unsigned char *)text, strlen(text), id);
-	free(text);
 	CHECK(SSL_CTX_set_session_id_context(context, id, sizeof(id)) == 1);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_timeout(context, (long)(TICKET_KEY_MS / 1000));

@@ -514,7 +514,7 @@ static void append_step(struct buf *out, const struct json_node *node)
 void json_node_append_path(struct buf *out, const struct json_node *node, size_t bytes_max)
 {
 	const struct json_node *steps[STEPS_MAX];
-	struct buf path = { 0 };
+	at_end(buf_fini) struct buf path = { 0 };
 	size_t count = 0;
 
 	for (; node->up > 0 && count < STEPS_MAX; node -= node->up)
@@ -528,7 +528,6 @@ void json_node_append_path(struct buf *out, const struct json_node *node, size_t
 		buf_consume(&path, path.len - bytes_max + 3);
 	}
 	buf_append_slice(out, buf_slice(&path));
-	buf_fini(&path);
 }
 
 /* ---- numbers in this form ---- */

@@ -681,7 +681,7 @@ static void scan_put(struct rewrite *rewrite, struct slice span, struct slice wi
  */
 static void put_plain_string(struct rewrite *rewrite, struct json string, bool is_name)
 {
-	struct buf decoded = { 0 }, written = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 }, written = { 0 };
 	struct slice text;
 
 	if (scan_decode_string(string, &decoded) == 0) {
@@ -690,20 +690,16 @@ static void put_plain_string(struct rewrite *rewrite, struct json string, bool i
 		if (!is_name || text_verbatim_length(text) == text.n)
 			scan_put(rewrite, string.text, buf_slice(&written));
 	}
-	buf_fini(&decoded);
-	buf_fini(&written);
 }
 
 /* Whether the value of this member is the method of the message. */
 static bool is_of_method(const struct scan_token *name)
 {
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice text;
-	bool is_it = name->depth == 1 && scan_read_string(name->value, &room, &text) == 0 &&
-		     slice_is_equal(text, SLICE_LIT("method"));
 
-	buf_fini(&room);
-	return is_it;
+	return name->depth == 1 && scan_read_string(name->value, &room, &text) == 0 &&
+	       slice_is_equal(text, SLICE_LIT("method"));
 }
 
 static bool scan_is_among(const struct json *values, size_t count, const char *at)

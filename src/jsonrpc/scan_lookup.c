@@ -479,7 +479,7 @@ int value_read_integer(struct json value, long long *number_r)
 
 uint64_t value_own_id(struct json value)
 {
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice digits;
 	long long number;
 	uint64_t id = 0;
@@ -491,7 +491,6 @@ uint64_t value_own_id(struct json value)
 	}
 	if (scan_read_string(value, &room, &digits) == 0 && text_parse_u64(digits, &id) < 0)
 		id = 0;
-	buf_fini(&room);
 	return id;
 }
 
@@ -500,11 +499,10 @@ uint64_t value_own_id(struct json value)
 
 bool value_is_same_id(struct slice left, struct slice right)
 {
-	struct buf room_of_a = { 0 }, room_of_b = { 0 };
+	at_end(buf_fini) struct buf room_of_a = { 0 }, room_of_b = { 0 };
 	struct slice text_a, text_b;
 	long long number_a, number_b;
 	struct json a, b;
-	bool is_same;
 
 	if (slice_is_equal(left, right))
 		return true;
@@ -517,9 +515,6 @@ bool value_is_same_id(struct slice left, struct slice right)
 	if (a.type == JSON_NUMBER)
 		return value_read_integer(a, &number_a) == 0 &&
 		       value_read_integer(b, &number_b) == 0 && number_a == number_b;
-	is_same = scan_read_string(a, &room_of_a, &text_a) == 0 &&
-		  scan_read_string(b, &room_of_b, &text_b) == 0 && slice_is_equal(text_a, text_b);
-	buf_fini(&room_of_a);
-	buf_fini(&room_of_b);
-	return is_same;
+	return scan_read_string(a, &room_of_a, &text_a) == 0 &&
+	       scan_read_string(b, &room_of_b, &text_b) == 0 && slice_is_equal(text_a, text_b);
 }

@@ -57,7 +57,7 @@ static void say(const char *text)
 /* There is no common form of a URL for a unix socket; this one can be read. The caller frees it. */
 static char *format_url(const struct config *config, size_t i, int fd, const char *path)
 {
-	char *origin = origin_of_listener(config, i, fd);
+	at_end(mem_free) char *origin = origin_of_listener(config, i, fd);
 	char address[ADDRESS_TEXT_BYTES];
 	char *url;
 
@@ -69,7 +69,6 @@ static char *format_url(const struct config *config, size_t i, int fd, const cha
 				 path);
 	else
 		url = mem_printf("%s%s", origin != NULL ? origin : address, path);
-	free(origin);
 	return url;
 }
 
@@ -79,9 +78,11 @@ static void announcement_tell(const struct config *config, const struct announce
 {
 	struct slice public_url = config->frontend.authorization.public_url;
 	bool is_public = public_url.n > 0;
-	char *for_clients = mem_printf("%.*s%s", SLICE_ARG(public_url), is_public ? path : "");
-	char *line = mem_printf("mcpgated: ready: %s%s at %s%s%s\n", name, announced->text, url,
-				is_public ? ", for clients " : "", for_clients);
+	at_end(mem_free) char *for_clients =
+		mem_printf("%.*s%s", SLICE_ARG(public_url), is_public ? path : "");
+	at_end(mem_free) char *line =
+		mem_printf("mcpgated: ready: %s%s at %s%s%s\n", name, announced->text, url,
+			   is_public ? ", for clients " : "", for_clients);
 
 	if (config->log_format != LOG_FORMAT_JSON)
 		say(line);
@@ -90,8 +91,6 @@ static void announcement_tell(const struct config *config, const struct announce
 		    LOG_STR("public_url", for_clients));
 	else
 		LOG(ENDPOINT_READY, LOG_STR("server", name), LOG_STR("url", url));
-	free(line);
-	free(for_clients);
 }
 
 /* Nothing of it is started before somebody needs it. */
@@ -115,13 +114,12 @@ static void announce(struct announcement *announcement, size_t server)
 	if (waits_for_client(of))
 		snprintf(announced->text, sizeof(announced->text), " (not tried yet)");
 	for (size_t i = 0; i < config->listen_count; i++) {
-		char *url;
+		at_end(mem_free) char *url = NULL;
 
 		if (announcement->listeners[i] < 0)
 			continue; /* it is stopping */
 		url = format_url(config, i, announcement->listeners[i], of->endpoint.path.p);
 		announcement_tell(config, announced, of->conf.name, url, of->endpoint.path.p);
-		free(url);
 	}
 }
 

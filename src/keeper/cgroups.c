@@ -97,13 +97,12 @@ static bool is_any_wanted(const struct config *config)
 
 static int write_file(int dir_fd, const char *name, const char *text)
 {
-	int fd = openat(dir_fd, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	at_end(file_close) int fd = openat(dir_fd, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
 		return -1;
 	n = write(fd, text, strlen(text));
-	close(fd);
 	return n < 0 ? -1 : 0;
 }
 
@@ -123,14 +122,11 @@ static int write_if_there(int dir_fd, const char *name, const char *text)
 
 static int write_below(const char *path, const char *name, const char *text)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int result;
+	at_end(file_close) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -1;
-	result = write_file(fd, name, text);
-	close(fd);
-	return result;
+	return write_file(fd, name, text);
 }
 
 static bool has_file(const char *path, const char *name, int mode)
@@ -370,7 +366,7 @@ int cgroups_take_over(struct cgroups *cgroups, const char *left, const struct co
 /* Moves back to where the daemon came from and removes its group. The limits have to be switched off first. */
 static void leave_home(struct cgroups *cgroups)
 {
-	char *base = mem_strdup(cgroups->home);
+	at_end(mem_free) char *base = mem_strdup(cgroups->home);
 
 	CHECK(strrchr(base, '/') != NULL);
 	*strrchr(base, '/') = '\0';
@@ -382,7 +378,6 @@ static void leave_home(struct cgroups *cgroups)
 	}
 	write_below(base, "cgroup.procs", "0");
 	rmdir(cgroups->home);
-	free(base);
 }
 
 void cgroups_close(struct cgroups *cgroups)

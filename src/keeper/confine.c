@@ -33,6 +33,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/syscall_filter.h"
 #include "obs/log.h"
@@ -105,14 +106,11 @@ int landlock_allow_open(int ruleset, int fd, uint64_t fs)
 
 int landlock_allow_path(int ruleset, const char *path, uint64_t fs)
 {
-	int fd = open(path, O_PATH | O_CLOEXEC);
-	int result;
+	at_end(file_close) int fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return -1;
-	result = landlock_allow_open(ruleset, fd, fs);
-	close(fd);
-	return result;
+	return landlock_allow_open(ruleset, fd, fs);
 }
 
 int landlock_allow_port(int ruleset, uint16_t port, uint64_t net)
@@ -228,13 +226,12 @@ static void allow_resolving(int ruleset)
 		"/etc/gai.conf", "/etc/ld.so.cache", "/lib",
 		"/lib64",        "/usr/lib",         "/run/systemd/resolve",
 	};
-	char *real = realpath("/etc/resolv.conf", NULL);
+	at_end(mem_free) char *real = realpath("/etc/resolv.conf", NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		landlock_allow_path(ruleset, paths[i], LANDLOCK_FS_READ_FILE);
 	if (real != NULL)
 		landlock_allow_path(ruleset, dirname(real), LANDLOCK_FS_READ_FILE);
-	free(real);
 }
 
 /* That one, and that of name servers. */
@@ -257,7 +254,7 @@ static int landlock(const struct confinement *what, struct error *err)
 									  LANDLOCK_NET_ALL,
 		LANDLOCK_SCOPE_ALL,
 	};
-	int ruleset;
+	at_end(file_close) int ruleset = -1;
 	int result = 0;
 
 	if (landlock_version() < 1)
@@ -271,7 +268,6 @@ static int landlock(const struct confinement *what, struct error *err)
 		result = allow_port(ruleset, what->port, err);
 	if (result == 0 && landlock_enforce(ruleset) < 0)
 		result = error_set_errno(err, "landlock_restrict_self");
-	close(ruleset);
 	return result;
 }
 

@@ -47,7 +47,7 @@ static const struct tree *kernel_features_find_place(const struct check *check, 
 static void printf_like(3, 4)
 	tell(const struct check *check, const char *way, const char *format, ...)
 {
-	char *text = NULL;
+	at_end(mem_free) char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
@@ -55,7 +55,6 @@ static void printf_like(3, 4)
 	va_end(args);
 	problem_add_in(check->list, kernel_features_find_place(check, way), "servers.%s%s%s: %s",
 		       check->server->conf.name, way[0] != '\0' ? "." : "", way, text);
-	free(text);
 }
 
 static void check_user(const struct check *check)
@@ -157,13 +156,12 @@ static void check_secrets(const struct check *check)
 	struct error err;
 
 	for (size_t i = 0; i < server->env_count; i++) {
-		char *path = path_of_secret(&server->env[i]);
+		at_end(mem_free) char *path = path_of_secret(&server->env[i]);
 
 		if (path != NULL && listed_path_check(check->config, path, &err) < 0)
 			problem_add_in(check->list, kernel_features_find_place(check, "env"),
 				       "servers.%s.env.%s: %s", server->conf.name,
 				       server->env[i].name, err.text);
-		free(path);
 	}
 }
 
@@ -258,7 +256,7 @@ static void check_command(const struct check *check, const struct launch_spec *s
 	const char *command = check->server->command;
 	const char *hint = command[0] == '~' ? tilde_hint(command) :
 					       launch_hint(&missing, check->config, command);
-	struct buf path = { 0 };
+	at_end(buf_fini) struct buf path = { 0 };
 	int why;
 
 	if (kernel_features_find_command(spec, &why))
@@ -271,7 +269,6 @@ static void check_command(const struct check *check, const struct launch_spec *s
 		tell(check, "command", "'%.200s' %s%s", command,
 		     why == EACCES ? "is not an executable program" : "does not exist",
 		     why == EACCES ? "" : hint);
-	buf_fini(&path);
 }
 
 void kernel_features_check_commands(const struct config *config, const struct tree *root,
@@ -333,7 +330,7 @@ static void warn_of_roots(const struct check *check)
 	const struct slices *roots = &check->server->endpoint.arguments.paths.roots;
 
 	for (size_t i = 0; i < roots->count; i++) {
-		char *real = realpath(roots->items[i].p, NULL);
+		at_end(mem_free) char *real = realpath(roots->items[i].p, NULL);
 		size_t length = roots->items[i].n;
 
 		while (length > 1 && roots->items[i].p[length - 1] == '/')
@@ -345,7 +342,6 @@ static void warn_of_roots(const struct check *check)
 			     "%.200s leads through a link to %.200s; list that as well if clients "
 			     "may name it",
 			     roots->items[i].p, real);
-		free(real);
 	}
 }
 
@@ -373,7 +369,7 @@ static void warn_of_root(const struct config *config, const struct tree *root,
 			 struct config_problems *warnings)
 {
 	const struct config_server *first = NULL;
-	struct buf others = { 0 };
+	at_end(buf_fini) struct buf others = { 0 };
 
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
@@ -395,7 +391,6 @@ static void warn_of_root(const struct config *config, const struct tree *root,
 			"of its own (user), or do not run the daemon as root",
 			first->conf.name, buf_terminate(&others));
 	}
-	buf_fini(&others);
 }
 
 void kernel_features_warn(const struct config *config, const struct tree *root,

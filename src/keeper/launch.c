@@ -167,8 +167,9 @@ static char *claims_read_file(const struct claims_source *from, const char *temp
 static char *claims_make_entry(const struct claims_source *from, const struct config_pair *pair,
 			       struct error *err)
 {
-	char *value = pair->names_file ? claims_read_file(from, pair->value, err) :
-					 claims_expand(pair->value, from->text);
+	at_end(secret_free) char *value = pair->names_file ?
+						  claims_read_file(from, pair->value, err) :
+						  claims_expand(pair->value, from->text);
 	struct buf entry = { 0 };
 
 	if (value == NULL)
@@ -179,7 +180,6 @@ static char *claims_make_entry(const struct claims_source *from, const struct co
 	buf_append_char(&entry, '=');
 	buf_append_str(&entry, value);
 	buf_terminate(&entry);
-	secret_free(&value);
 	return entry.data;
 }
 
@@ -572,7 +572,7 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 	for (size_t i = 0; i < spec->server->env_count; i++) {
 		const struct config_pair *pair = &spec->server->env[i];
 		char **entry = &spec->envp[env_place(spec->envp, pair->name)];
-		char *value = NULL;
+		at_end(secret_free) char *value = NULL;
 		struct error err;
 
 		if (pair->file == NULL || *entry == NULL)
@@ -585,7 +585,6 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 			LOG(SECRET_STAYS, LOG_STR("server", spec->server->conf.name),
 			    LOG_STR("variable", pair->name), LOG_STR("error", err.text));
 		}
-		secret_free(&value);
 	}
 }
 

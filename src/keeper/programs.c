@@ -65,7 +65,7 @@ int memory_file_sealed(const char *name, struct slice content, struct error *err
 int memory_file_printed(const char *name, void (*print)(const struct config *config, FILE *out),
 			const struct config *config, struct error *err)
 {
-	char *text = NULL;
+	at_end(mem_free) char *text = NULL;
 	size_t size;
 	FILE *out = mem_open_text(&text, &size);
 	int fd;
@@ -74,7 +74,6 @@ int memory_file_printed(const char *name, void (*print)(const struct config *con
 	mem_close_text(out); /* a part of it would be another configuration */
 	fd = memory_file_sealed(name, slice_of(text, size), err);
 	explicit_bzero(text, size);
-	free(text);
 	return fd;
 }
 

@@ -52,14 +52,14 @@ void records_pipe_close(struct records_pipe *pipe)
 /* Whether a file could be made there. */
 static int try_directory(const char *path, struct error *err)
 {
-	char *directory = mem_dup_slice(slice_of(path, (size_t)(strrchr(path, '/') - path) + 1));
+	at_end(mem_free) char *directory =
+		mem_dup_slice(slice_of(path, (size_t)(strrchr(path, '/') - path) + 1));
 	int result = 0;
 
 	if (access(directory, F_OK) < 0 && errno == ENOENT)
 		result = error_set(err, ERROR_SYSTEM, "its directory does not exist");
 	else if (access(directory, W_OK | X_OK) < 0)
 		result = error_set_errno(err, "cannot create a file in its directory");
-	free(directory);
 	return result;
 }
 
@@ -69,13 +69,12 @@ static int try_directory(const char *path, struct error *err)
  */
 static int records_file_try(const char *path, int flags, struct error *err)
 {
-	int fd = open(path, flags);
+	at_end(file_close) int fd = open(path, flags);
 
 	CHECK(path[0] == '/' && (flags & O_CREAT) == 0);
 	if (fd < 0)
 		return errno == ENOENT ? try_directory(path, err) :
 					 error_set_errno(err, "it cannot be opened");
-	close(fd);
 	return 0;
 }
 
@@ -326,14 +325,13 @@ static int audit_open_target(const char *to, const char *journal)
 
 int audit_writer_try(const char *to, struct error *err)
 {
-	int fd;
+	at_end(file_close) int fd = -1;
 
 	if (audit_names_file(to))
 		return records_file_try(to, AUDIT_FILE_FLAGS, err);
 	fd = audit_open_target(to, RECORDS_JOURNAL);
 	if (fd < 0)
 		return error_set_errno(err, "nothing is listening there now");
-	close(fd);
 	return 0;
 }
 

@@ -57,13 +57,6 @@ void reload_init(struct reload *reload, const struct reload_parts *parts)
 	};
 }
 
-static void reload_close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 /* What was read is not used, or has been taken. */
 static void reload_forget(struct reload *reload)
 {
@@ -75,15 +68,15 @@ static void reload_forget(struct reload *reload)
 	config_free(&reload->next);
 	free(reload->numbers);
 	reload->numbers = NULL;
-	reload_close_fd(&reload->text);
-	reload_close_fd(&reload->servers);
+	file_close(&reload->text);
+	file_close(&reload->servers);
 }
 
 void reload_fini(struct reload *reload)
 {
 	reload_forget(reload);
 	buf_fini(&reload->report);
-	reload_close_fd(&reload->report_file);
+	file_close(&reload->report_file);
 }
 
 /* ---- the report ---- */
@@ -170,7 +163,7 @@ void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct s
 	/* One that was not sent yet is told to nobody, but nobody waits for ever. */
 	if (reload->report_file >= 0 && reload->outcome.reloaded.order > order)
 		order = reload->outcome.reloaded.order;
-	reload_close_fd(&reload->report_file);
+	file_close(&reload->report_file);
 	reload->outcome =
 		(struct ipc_message){ .type = IPC_RELOADED, .reloaded = { order, is_used } };
 	reload->report_file = memory_file_sealed("report", text, NULL);
@@ -255,7 +248,8 @@ static int open_listen(struct reload *reload, struct error *err)
 
 static void reload_read_config(struct reload *reload)
 {
-	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	at_end(config_problems_fini) struct config_problems problems = { NULL, 0 },
+							    warnings = { NULL, 0 };
 	struct config *now = server_slots_config(reload->parts.slots);
 	struct config_request request = *reload->parts.request;
 	struct error err = { ERROR_NONE, "" };
@@ -280,8 +274,6 @@ static void reload_read_config(struct reload *reload)
 	report_problems(reload, "warning", &warnings);
 	if (problems.count > 0)
 		reload_forget(reload);
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings);
 }
 
 /* ---- using ---- */
@@ -347,7 +339,7 @@ static void reload_use(struct reload *reload)
 	certificates_renew(parts->certificates, next);
 	if (reload->has_other_issuers && fetcher_process_renew(parts->fetcher, next, &err) < 0)
 		reload_report(reload, "error", err.text);
-	reload_close_fd(parts->gateway_config);
+	file_close(parts->gateway_config);
 	*parts->gateway_config = reload->text;
 	reload->text = -1;
 	log_set_level(next->log_level, next->log_format);
@@ -495,7 +487,7 @@ void reload_on_certificates(struct reload *reload, bool is_used)
 void reload_on_gateway_exit(struct reload *reload)
 {
 	reload->asked = reload->answered = 0; /* who has asked has gone with it */
-	reload_close_fd(&reload->report_file);
+	file_close(&reload->report_file);
 	reload->is_serving = false;
 	reload->judge_by_ms = 0;
 	if (reload->state != RELOAD_SENDING && reload->state != RELOAD_JUDGED)
@@ -619,7 +611,7 @@ static void send_config(struct reload *reload, int gateway_fd)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
 	log_expect_format(reload->next->log_format);
-	reload_close_fd(&reload->servers);
+	file_close(&reload->servers);
 }
 
 static void send_report(struct reload *reload, int gateway_fd)
@@ -627,7 +619,7 @@ static void send_report(struct reload *reload, int gateway_fd)
 	reload->outcome.fds[0] = reload->report_file;
 	reload->outcome.fd_count = 1;
 	if (ipc_send(gateway_fd, &reload->outcome, NULL) == 0)
-		reload_close_fd(&reload->report_file);
+		file_close(&reload->report_file);
 }
 
 void reload_tell(struct reload *reload, int gateway_fd)

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/at_end.h"
 #include "config/listed_path.h"
 #include "keeper/confine.h"
 #include "keeper/syscall_filter.h"
@@ -128,28 +129,24 @@ static bool has_root(const struct config *config, const struct slices *paths)
 /* *tree_r: a copy that is nowhere yet; -1: there is no such path, which the sandbox reports. */
 static int set_aside(const struct config *config, const char *path, int *tree_r)
 {
-	int fd = listed_path_open(config, path);
+	at_end(file_close) int fd = listed_path_open(config, path);
 
 	*tree_r = -1;
 	if (fd < 0)
 		return errno == EMFILE ? -1 : 0;
 	*tree_r = (int)syscall(SYS_open_tree, fd, "",
 			       AT_EMPTY_PATH | RECURSIVE | OPEN_TREE_CLONE | O_CLOEXEC);
-	close(fd);
 	return *tree_r >= 0 ? 0 : -1;
 }
 
 static int put_in_place(const struct config *config, const char *path, int tree)
 {
-	int fd = listed_path_open(config, path);
-	int result;
+	at_end(file_close) int fd = listed_path_open(config, path);
 
 	if (fd < 0)
 		return -1;
-	result = (int)syscall(SYS_move_mount, tree, "", fd, "",
-			      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
-	close(fd);
-	return result;
+	return (int)syscall(SYS_move_mount, tree, "", fd, "",
+			    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
 /* Sets aside the paths from number i on, and so on; the copies are on the stack, as there is no memory to ask for. */
@@ -403,14 +400,11 @@ int sandbox_check(const struct config_server *server, int version, struct error 
 /* Returns 0, or -1 with errno. */
 static int allow(const struct sandbox *sandbox, const char *path, uint64_t fs)
 {
-	int fd = listed_path_open(sandbox->config, path);
-	int result;
+	at_end(file_close) int fd = listed_path_open(sandbox->config, path);
 
 	if (fd < 0)
 		return -1;
-	result = landlock_allow_open(sandbox->ruleset, fd, fs);
-	close(fd);
-	return result;
+	return landlock_allow_open(sandbox->ruleset, fd, fs);
 }
 
 /* Not every machine has all of them, and not every user may see all of them. */
@@ -425,13 +419,12 @@ static void allow_programs(const struct sandbox *sandbox, char *const *programs)
 {
 	for (; *programs != NULL; programs++) {
 		struct stat st;
-		int fd = listed_path_open(sandbox->config, *programs);
+		at_end(file_close) int fd = listed_path_open(sandbox->config, *programs);
 
 		if (fd < 0)
 			continue;
 		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 			landlock_allow_open(sandbox->ruleset, fd, MAY_RUN);
-		close(fd);
 	}
 }
 

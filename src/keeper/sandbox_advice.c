@@ -55,13 +55,11 @@ static bool resolve(const char *path, char real_r[PATH_MAX], bool *is_there_r)
 static bool put_path(const struct config_server *server, const char *key, const char *path,
 		     struct buf *out)
 {
-	json_t *value = json_string(path);
-	char *text = json_dumps(value, JSON_ENCODE_ANY);
+	json_auto_t *value = json_string(path);
+	at_end(mem_free) char *text = json_dumps(value, JSON_ENCODE_ANY);
 
 	if (text != NULL)
 		buf_printf(out, "servers.%s.sandbox.%s: [%s]", server->conf.name, key, text);
-	free(text);
-	json_decref(value);
 	return value != NULL;
 }
 
@@ -227,11 +225,9 @@ static bool advise_text(const struct config_server *server, char *text, bool nam
 
 bool sandbox_advise_line(const struct config_server *server, struct slice line, struct buf *out)
 {
-	char *text = mem_dup_slice(line);
+	at_end(mem_free) char *text = mem_dup_slice(line);
 	bool names_socket = has_word(text, of_sockets);
-	bool is_advised = (names_socket || has_word(text, of_files)) &&
-			  advise_text(server, text, names_socket, out);
 
-	free(text);
-	return is_advised;
+	return (names_socket || has_word(text, of_files)) &&
+	       advise_text(server, text, names_socket, out);
 }

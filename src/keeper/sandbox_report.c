@@ -331,7 +331,7 @@ static void tell(struct report *report, struct buf *advice)
 {
 	struct slice path = buf_slice(advice);
 	bool is_write = memmem(path.p, path.n, ".sandbox.write: ", 16) != NULL;
-	struct buf line = { 0 };
+	at_end(buf_fini) struct buf line = { 0 };
 
 	CHECK(path.n > 0);
 	slice_cut(&path, '"');
@@ -343,13 +343,12 @@ static void tell(struct report *report, struct buf *advice)
 		put_line(report, &line, is_write, path, "\"]");
 		tell_line(report, buf_slice(&line));
 	}
-	buf_fini(&line);
 }
 
 static void look_at(struct report *report, const struct seccomp_notif *request)
 {
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-		struct buf advice = { 0 };
+		at_end(buf_fini) struct buf advice = { 0 };
 
 		if (seccomp_syscall_resolve_name(calls[i].name) != request->data.nr)
 			continue;
@@ -358,7 +357,6 @@ static void look_at(struct report *report, const struct seccomp_notif *request)
 			     would_refuse_path(report, request, &calls[i], &advice)) &&
 		    seccomp_notify_id_valid(report->listener, request->id) == 0)
 			tell(report, &advice);
-		buf_fini(&advice);
 	}
 }
 

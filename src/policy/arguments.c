@@ -251,8 +251,7 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 			       struct pattern_work *work, struct rule *rule_r)
 {
 	struct walk walk = { .rules = rules, .work = work };
-	struct buf name = { 0 };
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf name = { 0 }, folded = { 0 };
 
 	if (scan_read_string(env->name, &name, &walk.name) == 0)
 		(void)!name_read_form(walk.name, &folded, &walk.folded);
@@ -260,8 +259,6 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 	buf_fini(&walk.decoded);
 	buf_fini(&walk.form);
 	buf_fini(&walk.seen);
-	buf_fini(&name);
-	buf_fini(&folded);
 	*rule_r = walk.rule;
 	return walk.why;
 }

@@ -183,15 +183,13 @@ bool call_limits_are_set(const struct call_limits *limits)
 static const struct tool_limit *limits_find_tool(const struct tool_limits *limits, struct json name)
 {
 	const struct tool_limit *found = &limits->items[0];
-	struct buf decoded = { 0 }, folded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 }, folded = { 0 };
 	struct slice plain, form;
 
 	if (scan_read_string(name, &decoded, &plain) == 0 &&
 	    name_read_form(plain, &folded, &form) == NULL)
 		while (found < limits->items + limits->count && !names_fit(&found->tools, form))
 			found++;
-	buf_fini(&decoded);
-	buf_fini(&folded);
 	return found;
 }
 

@@ -167,7 +167,7 @@ static void name_keep(struct slice name, uint64_t hash, struct slice form)
 const char *name_fold(struct slice name, struct buf *folded)
 {
 	uint64_t hash;
-	struct buf form = { 0 };
+	at_end(buf_fini) struct buf form = { 0 };
 	const struct kept *kept;
 	const char *why;
 
@@ -189,7 +189,6 @@ const char *name_fold(struct slice name, struct buf *folded)
 		buf_append_slice(folded, buf_slice(&form));
 		name_keep(name, hash, buf_slice(&form));
 	}
-	buf_fini(&form);
 	return why;
 }
 
@@ -222,12 +221,11 @@ const char *name_read_form(struct slice name, struct buf *room, struct slice *fo
 
 struct slice name_fold_copy(struct slice name)
 {
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 	struct slice form = { NULL, 0 };
 
 	if (name_fold(name, &folded) == NULL)
 		form = slice_of(mem_dup_slice(buf_slice(&folded)), folded.len);
-	buf_fini(&folded);
 	return form;
 }
 
@@ -458,7 +456,7 @@ static const char *name_append_parts(struct buf *out, struct slice uri)
 
 const char *uri_fold(struct slice uri, struct buf *folded)
 {
-	struct buf text = { 0 }, made = { 0 };
+	at_end(buf_fini) struct buf text = { 0 }, made = { 0 };
 	const char *why = NULL;
 	int decodings = 0;
 
@@ -479,7 +477,5 @@ const char *uri_fold(struct slice uri, struct buf *folded)
 		why = name_append_parts(&made, buf_slice(&text));
 	if (why == NULL)
 		buf_append_slice(folded, buf_slice(&made));
-	buf_fini(&made);
-	buf_fini(&text);
 	return why;
 }

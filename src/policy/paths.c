@@ -178,14 +178,13 @@ static bool read_fully(struct slice text, struct reading *reading)
 
 	append_folded(text, reading);
 	for (int pass = 0; is_encoded && pass < PASSES_MAX; pass++) {
-		struct buf decoded = { 0 };
+		at_end(buf_fini) struct buf decoded = { 0 };
 
 		is_encoded = decode_percent(buf_slice(&reading->text), &decoded);
 		if (is_encoded) {
 			reading->text.len = 0;
 			append_folded(buf_slice(&decoded), reading);
 		}
-		buf_fini(&decoded);
 	}
 	return !is_encoded;
 }
@@ -362,10 +361,8 @@ static void decode_uri(struct slice text, struct buf *out)
 static bool is_uri_inside(const struct path_rules *rules, struct slice text)
 {
 	struct slice path = slice_of(text.p + strlen("file:"), text.n - strlen("file:"));
-	struct buf whole = { 0 };
-	struct buf cut = { 0 };
+	at_end(buf_fini) struct buf whole = { 0 }, cut = { 0 };
 	size_t end = 0;
-	bool is_inside;
 
 	if (slice_has_prefix(path, SLICE_LIT("//")))
 		path = slice_of(path.p + 2, path.n - 2);
@@ -373,16 +370,13 @@ static bool is_uri_inside(const struct path_rules *rules, struct slice text)
 		end++;
 	decode_uri(path, &whole);
 	decode_uri(slice_of(path.p, end), &cut);
-	is_inside = end > 0 && path.p[0] == '/' && is_below_a_root(rules, buf_slice(&whole)) &&
-		    is_below_a_root(rules, buf_slice(&cut));
-	buf_fini(&whole);
-	buf_fini(&cut);
-	return is_inside;
+	return end > 0 && path.p[0] == '/' && is_below_a_root(rules, buf_slice(&whole)) &&
+	       is_below_a_root(rules, buf_slice(&cut));
 }
 
 static bool is_relative_inside(const struct path_rules *rules, struct slice text)
 {
-	struct buf path = { 0 };
+	at_end(buf_fini) struct buf path = { 0 };
 	bool is_inside = false;
 
 	if (rules->base.n > 0) {
@@ -391,7 +385,6 @@ static bool is_relative_inside(const struct path_rules *rules, struct slice text
 		buf_append_slice(&path, text);
 		is_inside = is_below_a_root(rules, buf_slice(&path));
 	}
-	buf_fini(&path);
 	return is_inside;
 }
 

@@ -347,7 +347,7 @@ static pcre2_code *compile_ecma(struct slice expression, struct error *err)
 	const uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS |
 				 PCRE2_MATCH_UNSET_BACKREF;
 	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	const char *foreign = translate_ecma(expression, &text);
 	pcre2_code *code = NULL;
 
@@ -361,7 +361,6 @@ static pcre2_code *compile_ecma(struct slice expression, struct error *err)
 	else
 		error_set(err, ERROR_SYNTAX, "it has %s", foreign);
 	pcre2_compile_context_free(context);
-	buf_fini(&text);
 	return code;
 }
 

@@ -56,7 +56,7 @@ static enum operation find_operation(struct slice method)
 
 enum operation operation_of(const struct envelope *env)
 {
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 	enum operation operation = OPERATION_OTHER;
 
 	if (env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION) {
@@ -66,7 +66,6 @@ enum operation operation_of(const struct envelope *env)
 					    OPERATION_TOOL :
 					    find_operation(buf_slice(&folded));
 	}
-	buf_fini(&folded);
 	return operation;
 }
 
@@ -81,14 +80,13 @@ static int visit_reference_member(struct slice name, struct json value, void *ar
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
 	struct reference *reference = arg;
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 
 	reference->goes_on = scan_decode_string(quoted, &plain) == 0;
 	if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("name")))
 		reference->goes_on &= reference->visit(PERMISSION_PROMPT, value, reference->arg);
 	else if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("uri")))
 		reference->goes_on &= reference->visit(PERMISSION_TEMPLATE, value, reference->arg);
-	buf_fini(&plain);
 	return reference->goes_on ? 0 : -1;
 }
 
@@ -207,17 +205,14 @@ static struct slice without_query(struct slice uri)
 
 bool permission_fits_deny(enum permission_kind kind, struct slice folded, struct slice pattern)
 {
-	struct buf lowered = { 0 };
-	bool fits;
+	at_end(buf_fini) struct buf lowered = { 0 };
 
 	if (!is_uri(kind))
 		return text_fits_pattern(folded, pattern);
 	buf_append_slice(&lowered, folded);
 	permissions_lower(&lowered);
-	fits = text_fits_pattern(buf_slice(&lowered), pattern) ||
+	return text_fits_pattern(buf_slice(&lowered), pattern) ||
 	       text_fits_pattern(without_query(buf_slice(&lowered)), pattern);
-	buf_fini(&lowered);
-	return fits;
 }
 
 /* ---- rules ---- */
@@ -371,7 +366,7 @@ struct permission_verdict permissions_judge(const struct permissions *permission
 					    struct slice name)
 {
 	struct judgement judgement = { .kind = kind, .verdict = { .ground = PERMISSION_FREE } };
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 
 	CHECK(kind < PERMISSION_KINDS);
 	if (!permissions->has_rules && !rights->needs_roles)
@@ -380,7 +375,6 @@ struct permission_verdict permissions_judge(const struct permissions *permission
 		judgement.verdict.ground = PERMISSION_NO_NAME;
 	else
 		permissions_judge_rules(permissions, rights, &judgement);
-	buf_fini(&folded);
 	return judgement.verdict;
 }
 
@@ -393,16 +387,13 @@ bool permissions_allow(const struct permissions *permissions, const struct right
 bool permissions_allow_json(const struct permissions *permissions, const struct rights *rights,
 			    enum permission_kind kind, struct json name)
 {
-	struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 };
 	struct slice plain;
-	bool is_allowed;
 
 	if (!permissions->has_rules && !rights->needs_roles)
 		return true;
-	is_allowed = scan_read_string(name, &decoded, &plain) == 0 &&
-		     permissions_allow(permissions, rights, kind, plain);
-	buf_fini(&decoded);
-	return is_allowed;
+	return scan_read_string(name, &decoded, &plain) == 0 &&
+	       permissions_allow(permissions, rights, kind, plain);
 }
 
 bool permissions_allow_any(const struct permissions *permissions, const struct rights *rights)
@@ -494,12 +485,11 @@ static bool visit_denied(enum permission_kind kind, struct json name, void *arg)
 {
 	struct permission_verdict verdict = { .ground = PERMISSION_NO_NAME };
 	struct visit *visit = arg;
-	struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 };
 
 	if (scan_decode_string(name, &decoded) == 0)
 		verdict = permissions_judge(visit->permissions, visit->rights, kind,
 					    buf_slice(&decoded));
-	buf_fini(&decoded);
 	if (verdict.ground > PERMISSION_ALLOWED)
 		visit->rule = permission_rule(kind, &verdict);
 	return verdict.ground <= PERMISSION_ALLOWED;
@@ -589,7 +579,7 @@ static const char *needs_add_of_name(const struct needs *needs, enum permission_
 				     struct slice name, struct scope_set *needed)
 {
 	const struct slice_map *map;
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 	const char *why;
 
 	kind = kind_of_needs(kind);
@@ -601,14 +591,13 @@ static const char *needs_add_of_name(const struct needs *needs, enum permission_
 		if (text_fits_pattern(name, map->items[i].name) ||
 		    permission_fits_deny(kind, buf_slice(&folded), needs->names[kind][i].folded))
 			scope_set_join(needed, &needs->names[kind][i].scopes);
-	buf_fini(&folded);
 	return why;
 }
 
 static const char *add_of_json(const struct needs *needs, enum permission_kind kind,
 			       struct json name, struct scope_set *needed)
 {
-	struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 };
 	const char *why = "is not a text";
 
 	if (needs->by_name[kind_of_needs(kind)].count == 0)
@@ -617,7 +606,6 @@ static const char *add_of_json(const struct needs *needs, enum permission_kind k
 		why = needs_add_of_name(needs, kind, buf_slice(&decoded), needed);
 	else
 		add_all(needs, kind_of_needs(kind), needed);
-	buf_fini(&decoded);
 	return why;
 }
 

@@ -181,15 +181,13 @@ struct pin *pins_find(const struct pins *pins, enum permission_kind kind, struct
 
 enum pin_state pins_state_json(const struct pins *pins, enum permission_kind kind, struct json name)
 {
-	struct buf decoded = { 0 }, folded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 }, folded = { 0 };
 	const struct pin *pin = NULL;
 	struct slice plain, form;
 
 	if (scan_read_string(name, &decoded, &plain) == 0 &&
 	    permission_read_form(kind, plain, &folded, &form) == NULL)
 		pin = pins_find(pins, kind, form);
-	buf_fini(&decoded);
-	buf_fini(&folded);
 	return pin != NULL ? pin->state : PIN_UNSEEN;
 }
 
@@ -392,7 +390,7 @@ static int read_pin(struct pins *pins, enum permission_kind kind, struct slice r
 	struct pin pin = { .kind = kind, .state = pins_read_state(slice_cut(&rest, '\t')) };
 	struct slice hex = slice_cut(&rest, '\t');
 	char name[PIN_NAME_BYTES_MAX];
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 	int result = -1;
 
 	pin.name = slice_of(name, hex.n / 2);
@@ -405,7 +403,6 @@ static int read_pin(struct pins *pins, enum permission_kind kind, struct slice r
 		pin.folded = buf_slice(&folded);
 		result = pins_restore(pins, &pin) ? 0 : -1;
 	}
-	buf_fini(&folded);
 	return result;
 }
 

@@ -147,17 +147,13 @@ static const struct rule_place *find_one(const struct rule_places *places, const
 {
 	static const char defaults[] = "defaults";
 	size_t skipped = in_defaults ? strlen("servers.") + server.n : 0;
-	const struct rule_place *place;
-	struct buf whole = { 0 }, key = { 0 };
+	at_end(buf_fini) struct buf whole = { 0 }, key = { 0 };
 
 	rule_append(rule, server, &whole);
 	CHECK(whole.len >= skipped);
 	buf_append(&key, defaults, in_defaults ? strlen(defaults) : 0);
 	buf_append(&key, whole.data + skipped, whole.len - skipped);
-	place = rule_find_key(places, buf_slice(&key));
-	buf_fini(&whole);
-	buf_fini(&key);
-	return place;
+	return rule_find_key(places, buf_slice(&key));
 }
 
 /* The entry; else the list that it is in; else all that is at the key. */

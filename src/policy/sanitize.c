@@ -616,7 +616,7 @@ bool redact_text(const struct redact_rules *rules, struct slice text, struct sli
 							PATTERN_WORK_MAX_NS };
 	const char *end = text.p + text.n, *copied = text.p, *p = text.p;
 	struct slice name = { NULL, 0 }; /* of the member whose value is at p */
-	struct buf decoded = { 0 };
+	at_end(buf_wipe) struct buf decoded = { 0 };
 
 	CHECK(out->len == 0);
 	if (rules->count == 0 || is_surely_clean(rules, text))
@@ -640,7 +640,6 @@ bool redact_text(const struct redact_rules *rules, struct slice text, struct sli
 		name = (struct slice){ NULL, 0 };
 		p = value.p + value.n + 1;
 	}
-	buf_wipe(&decoded);
 	note_pace(pace, &work);
 	if (copied > text.p)
 		buf_append(out, copied, (size_t)(end - copied));

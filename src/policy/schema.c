@@ -80,12 +80,11 @@ static bool is_in_order(const struct json_node *keyword, int order);
 
 static int schema_refuse(struct reader *reader, const struct json_node *node, const char *why)
 {
-	struct buf path = { 0 };
+	at_end(buf_fini) struct buf path = { 0 };
 
 	json_node_append_path(&path, node, WHY_PATH_BYTES);
 	error_set(reader->err, ERROR_INVALID, "%s %s", path.len > 0 ? buf_terminate(&path) : "/",
 		  why);
-	buf_fini(&path);
 	return -1;
 }
 
@@ -241,13 +240,11 @@ static int add_pattern(struct reader *reader, struct json_node *node, struct sli
 static int add_decoded_pattern(struct reader *reader, struct json_node *node, struct slice quoted)
 {
 	struct json string = { JSON_STRING, true, quoted };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	int result = scan_decode_string(string, &text);
 
 	CHECK(result == 0); /* json_tree_read has seen to that */
-	result = add_pattern(reader, node, buf_slice(&text));
-	buf_fini(&text);
-	return result;
+	return add_pattern(reader, node, buf_slice(&text));
 }
 
 static int read_pattern(struct reader *reader, struct json_node *node)
@@ -312,8 +309,7 @@ static bool is_embedded(const struct json_node *node)
 static struct json_node *find_step(struct json_node *node, struct slice step)
 {
 	struct json_node *each = json_node_first(node);
-	struct buf name = { 0 };
-	struct buf spelled = { 0 };
+	at_end(buf_fini) struct buf name = { 0 }, spelled = { 0 };
 	uint64_t index;
 
 	if (node->type == JSON_ARRAY) {
@@ -330,10 +326,7 @@ static struct json_node *find_step(struct json_node *node, struct slice step)
 		i += next == '0' || next == '1';
 	}
 	write_string(&spelled, buf_slice(&name));
-	each = json_node_member(node, slice_of(spelled.data + 1, spelled.len - 2));
-	buf_fini(&name);
-	buf_fini(&spelled);
-	return each;
+	return json_node_member(node, slice_of(spelled.data + 1, spelled.len - 2));
 }
 
 /* `pointer` begins behind the first slash. */
@@ -354,8 +347,7 @@ static struct json_node *find_by_anchor(const struct json_tree *tree, struct sli
 					size_t *searched)
 {
 	struct json_node *found = NULL;
-	struct buf plain = { 0 };
-	struct buf as_id = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 }, as_id = { 0 };
 	size_t count = 0;
 
 	write_string(&plain, slice_of(fragment.p + 1, fragment.n - 1));
@@ -373,8 +365,6 @@ static struct json_node *find_by_anchor(const struct json_tree *tree, struct sli
 		}
 	}
 	*searched += tree->count;
-	buf_fini(&plain);
-	buf_fini(&as_id);
 	return count == 1 ? found : NULL;
 }
 
@@ -398,8 +388,7 @@ static struct json_node *find_referred(const struct json_tree *tree,
 				       const char **why_r)
 {
 	struct json string = { JSON_STRING, true, reference->text };
-	struct buf fragment = { 0 };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf fragment = { 0 }, text = { 0 };
 	struct json_node *target;
 
 	*why_r = "leads to another document";
@@ -410,8 +399,6 @@ static struct json_node *find_referred(const struct json_tree *tree,
 	if (fragment.len == 0)
 		buf_append_char(&fragment, '#');
 	target = find_target(tree, buf_slice(&fragment), searched);
-	buf_fini(&fragment);
-	buf_fini(&text);
 	if (*searched > SEARCH_MAX)
 		*why_r = "is one reference too many";
 	else if (target == NULL)
@@ -1071,13 +1058,12 @@ static void append_misfit(struct buf *out, const struct walk *walk)
 	} else if (walk->missing.p != NULL) {
 		const struct json_node pair[] = { { .type = JSON_OBJECT },
 						  { .up = 1, .name = walk->missing } };
-		struct buf path = { 0 };
+		at_end(buf_fini) struct buf path = { 0 };
 
 		json_node_append_path(&path, &pair[1], PATH_BYTES);
 		buf_consume(&path, 1);
 		buf_append_str(out, "must have the member ");
 		buf_append_slice(out, buf_slice(&path));
-		buf_fini(&path);
 	} else if (keyword == NULL || keyword->misfit == NULL) {
 		buf_append_str(out, "must not be present");
 	} else {
@@ -1093,7 +1079,7 @@ static void append_misfit(struct buf *out, const struct walk *walk)
 
 static int schema_tell(const struct walk *walk, struct error *err)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (walk->over != NULL)
 		return error_set(err, ERROR_LIMIT, " cannot be checked: %s", walk->over);
@@ -1105,7 +1091,6 @@ static int schema_tell(const struct walk *walk, struct error *err)
 	json_node_append_path(&text, walk->keyword, PATH_BYTES);
 	buf_append_char(&text, ')');
 	error_set(err, ERROR_INVALID, "%s", buf_terminate(&text));
-	buf_fini(&text);
 	return -1;
 }
 
@@ -1182,7 +1167,7 @@ int schema_check(const struct schema *schema, struct slice text, size_t shares, 
 	struct walk walk = { .schema = schema,
 			     .steps_max = SCHEMA_STEPS_MAX / shares,
 			     .work = { .most_ns = PATTERN_WORK_MAX_NS / shares } };
-	struct json_tree tree = { .count = 0 };
+	at_end(json_tree_fini) struct json_tree tree = { .count = 0 };
 	const char *why = json_tree_read(&tree, text, &limits);
 	int result = 0;
 
@@ -1191,6 +1176,5 @@ int schema_check(const struct schema *schema, struct slice text, size_t shares, 
 	else if (!schema_fits(&walk, schema->tree.nodes, tree.nodes) || walk.over != NULL)
 		result = schema_tell(&walk, err);
 	buf_fini(&walk.text);
-	json_tree_fini(&tree);
 	return result;
 }

@@ -104,7 +104,7 @@ static void take_description(struct search *search)
 	struct slice definition =
 		pin->state == PIN_APPROVED ? pin->approved.text : pin->waiting.text;
 	struct json description = scan_member(definition, SLICE_LIT("description"));
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	size_t begin = 0;
 
 	if (scan_decode_string(description, &text) == 0) {
@@ -115,7 +115,6 @@ static void take_description(struct search *search)
 			begin = i + 1;
 		}
 	}
-	buf_fini(&text);
 }
 
 /* ---- all of them ---- */

@@ -15,7 +15,7 @@
 
 void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_shadow, void *arg)
 {
-	struct shadow_side *sides = mem_zalloc((count + 1) * sizeof(*sides));
+	at_end(mem_free) struct shadow_side *sides = mem_zalloc((count + 1) * sizeof(*sides));
 	size_t there = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -24,7 +24,6 @@ void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_
 			sides[there++] =
 				(struct shadow_side){ servers[i].conf.name, &servers[i].pins };
 	shadows_find(sides, there, on_shadow, arg);
-	free(sides);
 }
 
 /* A hash of all names involved; never 0. */
@@ -164,7 +163,7 @@ static void write_all(const struct pin_memory *memory, bool with_texts, struct b
 
 static void save(struct pin_memory *memory)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	memory->changes = count_changes(memory);
 	write_all(memory, true, &text);
@@ -180,7 +179,6 @@ static void save(struct pin_memory *memory)
 		memory->is_too_long = true;
 		LOG(PINS_UNSAVED, LOG_STR("reason", "they are too many"));
 	}
-	buf_fini(&text);
 }
 
 static void save_and_look(struct pin_memory *memory)

@@ -57,7 +57,7 @@ struct slice audit_call_trace(const struct envelope *env)
 static void put_digest(struct text_line *line, struct json arguments)
 {
 	char text[DIGEST_BYTES * 2 + 1];
-	struct buf form = { 0 };
+	at_end(buf_fini) struct buf form = { 0 };
 	struct digest digest;
 
 	if (arguments.type == JSON_ABSENT)
@@ -65,7 +65,6 @@ static void put_digest(struct text_line *line, struct json arguments)
 	/* It was scanned before. */
 	CHECK(canonical_append(&form, arguments.text, SCAN_DEPTH_MAX) == 0);
 	digest_bytes(buf_slice(&form), &digest);
-	buf_fini(&form);
 	text_to_hex(digest.bytes, DIGEST_BYTES, text);
 	audit_put_own(line, AUDIT_DIGEST, slice_of(text, DIGEST_BYTES * 2));
 }
@@ -210,14 +209,12 @@ static void put_within(struct text_line *line, size_t max, enum audit_field fiel
 static void put_rule(struct text_line *line, const struct rule *rule, struct slice server,
 		     const struct rule_places *places)
 {
-	struct buf key = { 0 }, place = { 0 };
+	at_end(buf_fini) struct buf key = { 0 }, place = { 0 };
 
 	rule_append(rule, server, &key);
 	put_within(line, RULE_END_MAX, AUDIT_RULE, &key);
 	if (places != NULL && rule_places_append(places, rule, server, &place))
 		put_within(line, PLACE_END_MAX, AUDIT_RULE_AT, &place);
-	buf_fini(&key);
-	buf_fini(&place);
 }
 
 static void put_speaker(struct text_line *line, const struct session *session,

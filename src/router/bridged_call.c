@@ -99,13 +99,12 @@ static void relay_progress(struct call *outer, const struct envelope *env)
 {
 	struct json token = env->progress_of;
 	struct splice_edit edit = { token.text, outer->token };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	if (outer->token.n == 0)
 		return;
 	msg = client_copy_message(env, &edit, 1);
 	(void)outer->ops->on_message(outer, STREAM_PROGRESS, 0, msg);
-	msg_unref(&msg);
 }
 
 /*
@@ -239,7 +238,7 @@ static void start_progress(struct bridged_call *bridged)
 /* Sends progress for the request, if the server wanted any. bridging.md §2.3.3 (i) */
 static void tell_progress(struct bridged_call *bridged, const struct parked_request *request)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope env;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
@@ -248,7 +247,6 @@ static void tell_progress(struct bridged_call *bridged, const struct parked_requ
 	buf_printf(&text, ",\"progress\":%llu}}", (unsigned long long)bridged->waits_told);
 	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, NULL) == 0)
 		forward_linked_progress(&bridged->client, &env);
-	buf_fini(&text);
 }
 
 static void on_progress(struct timer *timer)
@@ -267,7 +265,7 @@ static void on_progress(struct timer *timer)
 static void on_ask(struct parked_call *parked, struct call *call)
 {
 	struct bridged_call *bridged = of_parked(parked);
-	struct buf requests = { 0 }, state = { 0 };
+	at_end(buf_fini) struct buf requests = { 0 }, state = { 0 };
 	char name[24];
 
 	tell_kept(bridged, call);
@@ -285,8 +283,6 @@ static void on_ask(struct parked_call *parked, struct call *call)
 				    parked->round);
 	stop_watching(bridged);
 	result_send_input_required(call, buf_slice(&requests), buf_slice(&state));
-	buf_fini(&requests);
-	buf_fini(&state);
 }
 
 static void on_deliver(struct parked_call *parked, struct call *call, struct msg *response)
@@ -317,7 +313,7 @@ static void on_answer(struct parked_call *parked, const struct parked_request *r
 		      struct slice result)
 {
 	struct bridged_call *bridged = of_parked(parked);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope env;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
@@ -334,7 +330,6 @@ static void on_answer(struct parked_call *parked, const struct parked_request *r
 	buf_append_char(&text, '}');
 	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, NULL) == 0)
 		forward_linked_answer(&bridged->client, &env);
-	buf_fini(&text);
 }
 
 static void on_cancel(struct parked_call *parked)
@@ -482,7 +477,7 @@ static void inner_on_response(struct call *inner, const struct slice *parts, siz
 {
 	struct call *call = of_inner(inner)->parked.call;
 	struct buf text = { 0 };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
@@ -494,7 +489,6 @@ static void inner_on_response(struct call *inner, const struct slice *parts, siz
 	if (call_was_sent(inner)) /* else it was refused */
 		of_inner(inner)->child = upstream_child_number(inner->request.upstream);
 	parked_call_on_response(&of_inner(inner)->parked, msg, clock_now_ms());
-	msg_unref(&msg);
 }
 
 static void inner_on_failed(struct call *inner, enum reason reason)
@@ -564,7 +558,7 @@ static void begin(struct call *call, const struct envelope *env)
 	struct router *router = modern->router;
 	size_t pool_max = modern->server->conf.pool_max;
 	struct bridged_call *bridged = mem_zalloc(sizeof(*bridged));
-	struct convert convert = { .text = { 0 } };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
 
 	client_init(&bridged->client, router, modern->server, &modern->peer, revision_newest());
 	bridged->client.principal = principal_ref(modern->principal);
@@ -597,7 +591,6 @@ static void begin(struct call *call, const struct envelope *env)
 	call_link(&bridged->inner, &bridged->client);
 	bridged->inner.configuration = call->configuration;
 	forward_linked(&bridged->inner, env);
-	convert_fini(&convert);
 }
 
 /* The client tries again. MOD-MRTR-03 to -05 */
@@ -641,7 +634,7 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 {
 	struct splice_edit edit = { sealed.text,
 				    seal->text.n > 0 ? seal->text : SLICE_LIT("null") };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope unsealed;
 
 	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
@@ -650,7 +643,6 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	else
 		forward_linked(call, &unsealed);
-	buf_fini(&text);
 }
 
 /*
@@ -677,7 +669,7 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 {
 	struct json responses = env->input_responses;
 	enum parked_retry outcome = PARKED_RETRY_STALE;
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 	struct seal seal;
 
 	if (request_state_open(call->client, kept_digest_get(call->digest), sealed, &plain, &seal) <
@@ -691,7 +683,6 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 		result_send_invalid_state(call);
 	else if (outcome == PARKED_RETRY_MALFORMED)
 		result_send_malformed_answer(call);
-	buf_fini(&plain);
 }
 
 bool bridged_call_take(struct call *call, const struct envelope *env)

@@ -66,7 +66,7 @@ static struct span *call_begin(struct exporter *exporter, const struct envelope 
 static void say_target(struct span *span, const struct method *method, const struct envelope *env)
 {
 	struct slice name = { NULL, 0 }, uri = { NULL, 0 };
-	struct buf room = { 0 }, room_of_uri = { 0 };
+	at_end(buf_fini) struct buf room = { 0 }, room_of_uri = { 0 };
 	bool is_tool = method->id == METHOD_TOOLS_CALL;
 
 	if (is_tool || method->id == METHOD_PROMPTS_GET)
@@ -78,8 +78,6 @@ static void say_target(struct span *span, const struct method *method, const str
 	if (is_tool)
 		span_say(span, SPAN_BOTH, "gen_ai.operation.name", SLICE_LIT("execute_tool"));
 	span_say(span, SPAN_BOTH, "mcp.resource.uri", uri);
-	buf_fini(&room);
-	buf_fini(&room_of_uri);
 }
 
 /*
@@ -155,7 +153,7 @@ void call_traced_fini(struct call_traced *traced)
 /* The code of the error response, as text; empty if there is none. */
 static struct slice read_code(const struct slice *parts, size_t count, char text[CODE_BYTES])
 {
-	struct buf answer = { 0 };
+	at_end(buf_fini) struct buf answer = { 0 };
 	struct json code;
 	long long number;
 	int n = 0;
@@ -166,7 +164,6 @@ static struct slice read_code(const struct slice *parts, size_t count, char text
 			   SLICE_LIT("code"));
 	if (value_read_integer(code, &number) == 0)
 		n = snprintf(text, CODE_BYTES, "%lld", number);
-	buf_fini(&answer);
 	return slice_of(text, (size_t)n);
 }
 
@@ -230,14 +227,11 @@ static struct audit_call *begin_record(const struct client *client,
 static struct call_series *get_series(struct server *server, const struct method *method,
 				      const struct envelope *env)
 {
-	struct buf room = { 0 };
-	struct call_series *series;
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice name;
 
 	(void)!scan_read_string(env->name, &room, &name);
-	series = call_stats_get(&server->stats->calls, method, name);
-	buf_fini(&room);
-	return series;
+	return call_stats_get(&server->stats->calls, method, name);
 }
 
 bool call_record(struct call *call, const struct client *client, const struct principal *principal,

@@ -92,7 +92,7 @@ static bool has_schema(const struct call *call)
 /* `more` follows the text: it says where the problem is, and repeats no value. */
 static void call_check_refuse(struct call *call, int code, const char *text, const char *more)
 {
-	struct buf message = { 0 };
+	at_end(buf_fini) struct buf message = { 0 };
 
 	counter_add(COUNTER_REQUESTS_UNFIT);
 	call->refused_by = RULE_SCHEMA;
@@ -100,18 +100,16 @@ static void call_check_refuse(struct call *call, int code, const char *text, con
 	buf_append_str(&message, text);
 	buf_append_str(&message, more);
 	result_send_error(call, code, buf_slice(&message));
-	buf_fini(&message);
 }
 
 static void report_unusable(const struct call *call, const struct envelope *env, const char *why)
 {
-	struct buf name = { 0 };
+	at_end(buf_fini) struct buf name = { 0 };
 
 	if (scan_decode_string(env->name, &name) == 0)
 		LOG_BY(SCHEMA_UNUSABLE, holder_number(call->client->principal, &call->client->peer),
 		       LOG_STR("server", call->client->server->conf.name),
 		       LOG_SLICE("tool", buf_slice(&name)), LOG_STR("why", why));
-	buf_fini(&name);
 }
 
 /*

@@ -46,10 +46,9 @@ static const struct client *client_of(const struct change_listener *listener)
 
 static void change_listener_push(struct change_listener *listener, uint64_t key, struct buf *text)
 {
-	struct msg *msg = msg_new_take(text);
+	at_end(msg_unref) struct msg *msg = msg_new_take(text);
 
 	(void)listener->call->ops->on_message(listener->call, STREAM_NOTIFICATION, key, msg);
-	msg_unref(&msg);
 }
 
 /* ---- what is acknowledged ---- */
@@ -69,7 +68,7 @@ static void change_listener_append_member(struct buf *out, const char *name, con
 /* MOD-TASK-01 */
 static void append_tasks(struct buf *out, const struct task_listener *tasks)
 {
-	struct buf ids = { 0 };
+	at_end(buf_fini) struct buf ids = { 0 };
 
 	task_listener_append_ids(&ids, tasks);
 	if (ids.len > 0) {
@@ -77,7 +76,6 @@ static void append_tasks(struct buf *out, const struct task_listener *tasks)
 		buf_append_slice(out, buf_slice(&ids));
 		buf_append_char(out, ']');
 	}
-	buf_fini(&ids);
 }
 
 /* MOD-SUB-01, -06 */
@@ -127,13 +125,12 @@ static int note_uri(struct slice element, void *arg)
 {
 	struct change_listener *listener = arg;
 	struct json uri = scan_value(element);
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 
 	if (uri.type == JSON_STRING &&
 	    permissions_allow_json(&client_of(listener)->server->conf.permissions,
 				   &client_of(listener)->rights, PERMISSION_RESOURCE, uri))
 		text_set_add(&listener->wanted, text_set_spell(uri, &room));
-	buf_fini(&room);
 	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;
 }
 
@@ -202,7 +199,7 @@ static const struct call_ops subscribing_ops = {
 static void subscribe_to(struct change_listener *listener, struct slice uri)
 {
 	struct client *client = listener->call->client;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope env;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"resources/subscribe\","
@@ -218,18 +215,16 @@ static void subscribe_to(struct change_listener *listener, struct slice uri)
 	} else {
 		note_step(listener); /* cannot happen: we wrote it */
 	}
-	buf_fini(&text);
 }
 
 static void subscribe_to_next(struct change_listener *listener)
 {
 	struct text_set_item *item =
 		container_of(listener->wanted.items.next, struct text_set_item, link);
-	char *uri = mem_dup_slice(slice_of(item->text, item->length));
+	at_end(mem_free) char *uri = mem_dup_slice(slice_of(item->text, item->length));
 
 	text_set_remove(&listener->wanted, slice_str(uri));
 	subscribe_to(listener, slice_str(uri));
-	free(uri);
 }
 
 /* One per turn: the call may be answered at once, from within this function. */
@@ -376,11 +371,10 @@ void change_listener_end(struct change_listener **owned)
 
 void change_listener_finish(struct change_listener *listener)
 {
-	struct buf result = { 0 };
+	at_end(buf_fini) struct buf result = { 0 };
 
 	buf_append_str(&result, "{\"_meta\":{" ID_MEMBER);
 	buf_append_slice(&result, listener->call->id);
 	buf_append_str(&result, "}}");
 	result_send_own(listener->call, buf_slice(&result));
-	buf_fini(&result);
 }

@@ -91,13 +91,10 @@ int client_named_level(const struct envelope *env)
 struct msg *client_copy_message(const struct envelope *env, const struct splice_edit *edits,
 				size_t count)
 {
-	struct buf text = { 0 };
-	struct msg *msg;
+	at_end(buf_fini) struct buf text = { 0 };
 
 	splice_append(&text, env->text, edits, count, env->has_line_break ? SPLICE_ONE_LINE : 0);
-	msg = msg_new(buf_slice(&text));
-	buf_fini(&text);
-	return msg;
+	return msg_new(buf_slice(&text));
 }
 
 struct stream *client_stream(const struct client *client)
@@ -382,7 +379,7 @@ static void append_verbatim(struct buf *out, size_t begin, struct json value, co
  */
 static void append_extensions(struct buf *out, size_t begin, struct json value)
 {
-	struct buf others = { 0 };
+	at_end(buf_fini) struct buf others = { 0 };
 
 	if (value.type != JSON_OBJECT)
 		return;
@@ -391,7 +388,6 @@ static void append_extensions(struct buf *out, size_t begin, struct json value)
 		capability_class_append_name(out, begin, "extensions");
 		buf_append_slice(out, buf_slice(&others));
 	}
-	buf_fini(&others);
 }
 
 enum kind { ROOTS, SAMPLING, ELICITATION, EXTENSIONS, EXPERIMENTAL, KINDS };
@@ -444,7 +440,7 @@ void capability_class_append(struct buf *out, struct slice capabilities, bool ha
 
 struct msg *capability_class_initialize(const struct revision *revision, struct slice class)
 {
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 	struct buf text = { 0 };
 
 	buf_printf(&params,
@@ -454,6 +450,5 @@ struct msg *capability_class_initialize(const struct revision *revision, struct 
 		       ",\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
 		       "\"}}");
 	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
-	buf_fini(&params);
 	return msg_new_take(&text);
 }

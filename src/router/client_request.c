@@ -83,13 +83,12 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 {
 	struct client_request *request = of_member(member);
 	struct call *call = opening_call(request);
-	struct msg *body = call->body;
+	at_end(msg_unref) struct msg *body = call->body;
 
 	(void)response;
 	call_stop_wait(call);
 	call->body = NULL;
 	go_on(request, call, body->env);
-	msg_unref(&body);
 }
 
 static void on_refused(struct pool_member *member, const struct envelope *response)
@@ -160,17 +159,15 @@ static enum reason join_task(struct pool_member *member, struct call *call,
 			     const struct envelope *env)
 {
 	struct client *client = member->client;
-	struct buf claims = { 0 }, class = { 0 };
+	at_end(buf_fini) struct buf claims = { 0 };
+	struct buf class = { 0 };
 	struct upstream *upstream = NULL;
 
-	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
-		buf_fini(&claims);
+	if (claims_append(&claims, &client->server->conf, client->principal) < 0)
 		return REASON_CLAIM_MISSING;
-	}
 	open_name(call, env);
 	if (call->task != NULL)
 		upstream = modern_tasks_find_upstream(client, buf_slice(&claims), call->task);
-	buf_fini(&claims);
 	if (upstream == NULL) {
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));

@@ -363,7 +363,7 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 			const struct peer *peer, struct slice id, struct kept_session *one,
 			const struct kept_state *state, struct session **session_r)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct client_session *cs;
 	struct envelope env;
 	enum reason reason;
@@ -371,13 +371,11 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), state->params);
 	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &env, NULL) < 0) {
 		kept_session_forget(&router->kept_sessions, one);
-		buf_fini(&text);
 		return REASON_NONE;
 	}
 	cs = client_session_new(router, server, peer, &env);
 	if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0) {
 		client_session_free(cs);
-		buf_fini(&text);
 		return REASON_OVER_LIMIT;
 	}
 	join_session(cs);
@@ -386,7 +384,6 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 		*session_r = &cs->session;
 	else
 		session_end(&cs->session, reason);
-	buf_fini(&text);
 	return reason;
 }
 

@@ -188,13 +188,12 @@ static bool append_block(struct buf *out, unsigned int lost, struct slice block)
 static int rewrite_block(struct slice block, void *arg)
 {
 	struct rewrite *rewrite = arg;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (append_block(&text, rewrite->lost, block)) {
 		rewrite_span(rewrite, block);
 		buf_append_slice(rewrite->out, buf_slice(&text));
 	}
-	buf_fini(&text);
 	return 0;
 }
 
@@ -542,7 +541,7 @@ static int copy_meta_member(struct slice name, struct json value, void *arg)
 /* Copies _meta without what legacy clients do not know; a _meta with nothing else is left out. */
 static void copy_meta(struct renewal *renewal, struct slice name, struct json meta)
 {
-	struct buf inside = { 0 };
+	at_end(buf_fini) struct buf inside = { 0 };
 	struct renewal inner = { .out = &inside };
 
 	buf_append_char(&inside, '{');
@@ -550,7 +549,6 @@ static void copy_meta(struct renewal *renewal, struct slice name, struct json me
 	buf_append_char(&inside, '}');
 	if (inside.len > 2 || meta.text.n <= 2)
 		append_member(renewal->out, name, buf_slice(&inside));
-	buf_fini(&inside);
 }
 
 /* ---- what tools return: before the modern era that was an object ---- */

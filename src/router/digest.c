@@ -37,7 +37,7 @@ static struct asked asked_of(const struct envelope *env)
 
 static void compute(const struct asked *asked, struct digest *digest_r)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_append_char(&text, '{');
 	digest_append_member(&text, "\"arguments\":", asked->arguments);
@@ -48,7 +48,6 @@ static void compute(const struct asked *asked, struct digest *digest_r)
 	digest_append_member(&text, "\"uri\":", asked->uri);
 	text.data[text.len - 1] = '}';
 	digest_bytes(buf_slice(&text), digest_r);
-	buf_fini(&text);
 }
 
 void digest_request(const struct envelope *env, struct digest *digest_r)

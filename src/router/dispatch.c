@@ -44,7 +44,7 @@ static bool keeps_body(const struct call *call, const struct upstream *upstream,
 
 void dispatch_tell_level(struct upstream *upstream, int level)
 {
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 
 	CHECK(upstream_is_serving(upstream));
 	if (level == LEVEL_NONE)
@@ -59,7 +59,6 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 	buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(level)));
 	send_request(upstream, upstream_next_id(upstream), SLICE_LIT("logging/setLevel"),
 		     buf_slice(&params));
-	buf_fini(&params);
 }
 
 /*
@@ -82,7 +81,7 @@ static struct json open_cursor(const struct upstream *upstream, const struct cal
 static void send_legacy(struct upstream *upstream, struct call *call, const struct envelope *env,
 			uint64_t id, struct json cursor, struct slice inside)
 {
-	struct send_edits edits = { .count = 0 };
+	at_end(send_edits_fini) struct send_edits edits = { .count = 0 };
 	char digits[20];
 	struct slice id_text = slice_of(digits, text_format_u64(id, digits));
 
@@ -91,20 +90,18 @@ static void send_legacy(struct upstream *upstream, struct call *call, const stru
 	if (cursor.type != JSON_ABSENT)
 		send_edits_add(&edits, cursor.text, inside);
 	send_message(upstream, env, &edits);
-	send_edits_fini(&edits);
 }
 
 static void send_edited(struct upstream *upstream, struct call *call, const struct envelope *env,
 			uint64_t id)
 {
-	struct buf inside = { 0 };
+	at_end(buf_fini) struct buf inside = { 0 };
 	struct json cursor = open_cursor(upstream, call, env, &inside);
 
 	if (upstream_is_modern(upstream))
 		input_loop_send(upstream, call, env, id, buf_slice(&inside));
 	else
 		send_legacy(upstream, call, env, id, cursor, buf_slice(&inside));
-	buf_fini(&inside);
 	/* A request with a cursor is not repeated elsewhere: no other process knows the cursor. */
 	if (call->body == NULL && keeps_body(call, upstream, env->text.n) &&
 	    cursor.type == JSON_ABSENT)
@@ -255,7 +252,7 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 			     const struct envelope *env)
 {
 	uint64_t id = upstream_next_id(upstream);
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 
 	if (call->body == NULL)
 		call->body = msg_new_scanned(env);
@@ -265,7 +262,6 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 		listen_subscribe(upstream, id, text_set_spell(env->uri, &room));
 	else
 		listen_unsubscribe(upstream, id);
-	buf_fini(&room);
 }
 
 /* tasks/result is not answered for as long as the task works. UTIL-TASK-01 */
@@ -326,12 +322,11 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 
 void dispatch_on_turn(struct upstream *upstream, struct call *call)
 {
-	struct msg *body = msg_ref(call->body);
+	at_end(msg_unref) struct msg *body = msg_ref(call->body);
 
 	if (!keeps_body(call, upstream, body->text.n))
 		msg_unref(&call->body);
 	send_to(upstream, call, body->env);
-	msg_unref(&body);
 }
 
 /* ---- the choice ---- */
@@ -343,12 +338,11 @@ void dispatch_on_turn(struct upstream *upstream, struct call *call)
 static void dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env)
 {
 	struct upstream *upstream = NULL;
-	struct buf inside = { 0 };
+	at_end(buf_fini) struct buf inside = { 0 };
 	uint64_t child;
 
 	if (cursor_open(env->cursor, &child, &inside) == 0)
 		upstream = pool_find_upstream(pool, child);
-	buf_fini(&inside);
 	if (upstream == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown cursor"));

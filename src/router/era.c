@@ -53,15 +53,12 @@ static bool resembles_one(struct slices names, struct slice name)
 static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
-	struct buf plain = { 0 };
-	bool is_found;
+	at_end(buf_fini) struct buf plain = { 0 };
 
 	if (memchr(name.p, '\\', name.n) == NULL)
 		return resembles_one(rebuild->dropped, name);
-	is_found = scan_decode_string(quoted, &plain) < 0 ||
-		   resembles_one(rebuild->dropped, buf_slice(&plain));
-	buf_fini(&plain);
-	return is_found;
+	return scan_decode_string(quoted, &plain) < 0 ||
+	       resembles_one(rebuild->dropped, buf_slice(&plain));
 }
 
 static void copy_members(struct rebuild *rebuild, struct slice object);
@@ -477,14 +474,13 @@ static const struct slice tasks = SLICE("io.modelcontextprotocol/tasks");
 static bool is_meant(struct slice name, struct slice wanted)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 	bool is_wanted;
 
 	if (memchr(name.p, '\\', name.n) == NULL)
 		return slice_is_equal(name, wanted);
 	is_wanted =
 		scan_decode_string(quoted, &plain) < 0 || slice_is_equal(buf_slice(&plain), wanted);
-	buf_fini(&plain);
 	return is_wanted;
 }
 

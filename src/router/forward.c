@@ -194,7 +194,7 @@ static void cancel_calls(struct client *client, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
 	struct json reason = scan_member(env->params.text, SLICE_LIT("reason"));
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct call *call = find_call(client, id.text);
 
 	if (call == NULL)
@@ -206,7 +206,6 @@ static void cancel_calls(struct client *client, const struct envelope *env)
 			send_cancelled(call->request.upstream, call->request.id, buf_slice(&text));
 		call_cancel(call);
 	}
-	buf_fini(&text);
 }
 
 /* Forwards the client's progress on a request of the server. bridging.md §1.1 (5) */
@@ -231,7 +230,7 @@ static void forward_to_own_server(struct client *client, const struct envelope *
 				  const struct audit_origin *origin)
 {
 	struct upstream *own = pool_own_upstream(client->pool);
-	struct send_edits edits = { .count = 0 };
+	at_end(send_edits_fini) struct send_edits edits = { .count = 0 };
 
 	/* In the modern era, clients send no notifications but cancellations. */
 	if (own == NULL || !upstream_is_serving(own) || upstream_is_modern(own) ||
@@ -239,7 +238,6 @@ static void forward_to_own_server(struct client *client, const struct envelope *
 		return;
 	send_edits_add_meta(&edits, env, (struct slice){ NULL, 0 });
 	send_message(own, env, &edits);
-	send_edits_fini(&edits);
 }
 
 void forward_notification(struct client *client, struct admitted *admitted)
@@ -264,7 +262,7 @@ static bool answer_server(struct client *client, const struct envelope *env)
 {
 	struct server_request *request = server_request_find(client, env->id);
 	struct send_edits edits = { .count = 0 };
-	struct convert convert = { .text = { 0 } };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
 
 	if (request == NULL || request->held != NULL)
 		return false;
@@ -277,7 +275,6 @@ static bool answer_server(struct client *client, const struct envelope *env)
 			     request->method, env);
 	send_edits_add(&edits, env->id.text, request->id);
 	send_message(request->upstream, env, &edits);
-	convert_fini(&convert);
 	server_request_close(request);
 	return true;
 }

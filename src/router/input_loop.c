@@ -137,7 +137,7 @@ static struct input_loop *loop_new_for(struct call *call)
 /* The failure of a tool is said in its result, for a model to read. */
 static void fail(struct call *call, const char *why)
 {
-	struct buf result = { 0 };
+	at_end(buf_fini) struct buf result = { 0 };
 
 	if (call->method->id != METHOD_TOOLS_CALL) {
 		result_send_error(call, MCP_INTERNAL_ERROR, slice_str(why));
@@ -147,7 +147,6 @@ static void fail(struct call *call, const char *why)
 	write_string(&result, slice_str(why));
 	buf_append_str(&result, "}],\"isError\":true}");
 	result_send_own(call, buf_slice(&result));
-	buf_fini(&result);
 }
 
 static void fail_malformed(struct call *call)
@@ -239,7 +238,7 @@ static void send_again(struct input_loop *loop, const struct envelope *env)
 	struct upstream *upstream = call->request.upstream;
 	struct modern_request request = request_of(call, upstream);
 	uint64_t id = upstream_next_id(upstream);
-	struct buf responses = { 0 };
+	at_end(buf_fini) struct buf responses = { 0 };
 	char digits[20];
 
 	append_responses(&responses, loop);
@@ -249,7 +248,6 @@ static void send_again(struct input_loop *loop, const struct envelope *env)
 		request.token = slice_of(digits, text_format_u64(id, digits));
 	send_modern_request(upstream, id, env->method, env->params.text, &request);
 	upstream_renumber_request(&call->request, id);
-	buf_fini(&responses);
 }
 
 static void end_round(struct input_loop *loop)
@@ -369,8 +367,8 @@ static struct msg *make_request(const struct call *call, const struct method *me
 				struct json params)
 {
 	unsigned int lost = client_lacks(call->client, call->request.upstream);
-	struct convert convert = { .text = { 0 } };
-	struct buf written = { 0 }, text = { 0 };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
+	at_end(buf_fini) struct buf written = { 0 }, text = { 0 };
 	const struct envelope *converted = NULL;
 	struct msg *msg = NULL;
 	struct envelope env;
@@ -382,9 +380,6 @@ static struct msg *make_request(const struct call *call, const struct method *me
 		converted = convert_server_request(&convert, lost, method, &env);
 	if (converted != NULL)
 		msg = msg_new_scanned(converted);
-	convert_fini(&convert);
-	buf_fini(&written);
-	buf_fini(&text);
 	return msg;
 }
 

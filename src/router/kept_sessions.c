@@ -47,38 +47,33 @@ static void append_digest(struct buf *out, const struct digest *digest)
 
 static bool is_digest(struct json value, const struct digest *digest)
 {
-	struct buf text = { 0 };
-	bool is_same;
+	at_end(buf_fini) struct buf text = { 0 };
 
 	append_digest(&text, digest);
-	is_same = text_is_equal_secret(value.text, buf_slice(&text));
-	buf_fini(&text);
-	return is_same;
+	return text_is_equal_secret(value.text, buf_slice(&text));
 }
 
 /* Each part is length-counted. */
 static void digest_owner(const struct principal *principal, struct digest *digest_r)
 {
 	const struct identity *who = &principal->identity;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_printf(&text, "%zu:%.*s%zu:%.*s%zu:%.*s", who->issuer.n, SLICE_ARG(who->issuer),
 		   who->subject.n, SLICE_ARG(who->subject), who->client.n, SLICE_ARG(who->client));
 	digest_bytes(buf_slice(&text), digest_r);
-	buf_fini(&text);
 }
 
 /* Of a session and its owner: the keeper knows it, whatever a gateway that was taken over writes. SEC-68 */
 static void digest_bond(struct slice id, const struct principal *owner, struct digest *digest_r)
 {
 	struct digest digest;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	digest_owner(owner, &digest);
 	buf_append(&text, (const char *)digest.bytes, DIGEST_BYTES);
 	buf_append_slice(&text, id);
 	digest_bytes(buf_slice(&text), digest_r);
-	buf_fini(&text);
 }
 
 void kept_session_name(struct buf *out, struct slice id, const struct principal *owner)
@@ -512,11 +507,10 @@ static bool is_denied(const struct kept_sessions *kept, struct slice line)
 static struct slice line_of(const struct kept_session *one)
 {
 	struct slice line = slice_of(one->line.data, one->line.len - 1);
-	struct buf valid = { 0 };
+	at_end(buf_fini) struct buf valid = { 0 };
 
 	if (canonical_append(&valid, line, DEPTH_MAX) < 0)
 		line.n = 0;
-	buf_fini(&valid);
 	return line;
 }
 
@@ -895,7 +889,7 @@ static void write_streams_of(const struct kept_session *one, struct buf *out)
 
 static size_t put_streams(struct list *list, char *text, size_t at)
 {
-	struct buf lines = { 0 };
+	at_end(buf_fini) struct buf lines = { 0 };
 
 	LIST_FOREACH(node, list) {
 		write_streams_of(kept_at(node), &lines);
@@ -904,7 +898,6 @@ static size_t put_streams(struct list *list, char *text, size_t at)
 		memcpy(text + at, lines.data, lines.len);
 		at += lines.len;
 	}
-	buf_fini(&lines);
 	return at;
 }
 

@@ -73,7 +73,7 @@ static struct upstream_request *listen_find_request(const struct upstream *upstr
 
 static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	char digits[20];
 	struct slice number = slice_of(digits, text_format_u64(id, digits));
 	struct upstream_request *request = listen_find_request(upstream, id);
@@ -92,7 +92,6 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 			request, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen: we wrote it */
 	else
 		request->ops->on_response(request, &env);
-	buf_fini(&text);
 }
 
 static size_t waiter_bytes(const struct listen_waiter *waiter)
@@ -122,7 +121,7 @@ static void drop_cancelled(struct listen *listen)
 static int listen_note_agreed(struct slice element, void *arg)
 {
 	struct list *waiters = arg;
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice uri = text_set_spell(scan_value(element), &room);
 	uint64_t key = text_set_key(uri);
 
@@ -135,7 +134,6 @@ static int listen_note_agreed(struct slice element, void *arg)
 		    slice_is_equal(slice_of(waiter->uri, waiter->length), uri))
 			waiter->is_agreed = true;
 	}
-	buf_fini(&room);
 	return 0;
 }
 
@@ -307,14 +305,13 @@ static void open_listening(struct listen *listen, struct buf *filter)
 	struct upstream *upstream = listen->upstream;
 	struct listening *opening = mem_zalloc(sizeof(*opening));
 	uint64_t id = upstream_next_id(upstream);
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 
 	CHECK(listen->opening == NULL);
 	buf_append_str(&params, "{\"notifications\":");
 	buf_append_slice(&params, buf_slice(filter));
 	buf_append_char(&params, '}');
 	send_request(upstream, id, SLICE_LIT("subscriptions/listen"), buf_slice(&params));
-	buf_fini(&params);
 	opening->filter = *filter;
 	opening->request.ops = &request_ops;
 	opening->request.is_lasting = true;

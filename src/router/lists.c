@@ -263,7 +263,7 @@ static void discount(const struct call *call)
 static void lists_hand_back(struct call *call, enum list_outcome outcome)
 {
 	struct router *router = call->client->router;
-	struct msg *body = msg_ref(call->body);
+	at_end(msg_unref) struct msg *body = msg_ref(call->body);
 
 	discount(call);
 	call_stop_wait(call);
@@ -274,7 +274,6 @@ static void lists_hand_back(struct call *call, enum list_outcome outcome)
 		router->on_list(call, body->env, outcome);
 	else if (outcome != LIST_OUTDATED || !lists_take(call, body->env))
 		dispatch_call(call, body->env);
-	msg_unref(&body);
 }
 
 static bool is_under_other_rules(const struct cached_list *list)
@@ -365,7 +364,7 @@ static void cached_list_ask(struct cached_list *list, struct upstream *upstream)
 {
 	struct slice cursor = buf_slice(&list->pages.cursor);
 	uint64_t id = upstream_next_id(upstream);
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 
 	if (cursor.n > 0) {
 		buf_append_str(&params, "{\"cursor\":");
@@ -373,7 +372,6 @@ static void cached_list_ask(struct cached_list *list, struct upstream *upstream)
 		buf_append_char(&params, '}');
 	}
 	send_request(upstream, id, list->kind->method, buf_slice(&params));
-	buf_fini(&params);
 	if (list->pages.taken == 0)
 		upstream_add_request(upstream, &list->request, id);
 	else
@@ -424,7 +422,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 {
 	const struct method *method = method_find(list->kind->method);
 	struct lists_lru *lru = lru_of(list);
-	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
 	tool_series_note(list->pool->server, method, env->result.text);
@@ -445,8 +443,6 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 		outcome = pages_skip(&list->pages, env->result.text);
 		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 	}
-	convert_fini(&convert);
-	convert_fini(&bridge);
 	return outcome;
 }
 
@@ -832,12 +828,10 @@ bool lists_were_looked_at(const struct pool *pool, enum permission_kind kind)
 
 static bool is_broken(const struct cached_list *list, struct json name)
 {
-	struct buf text = { 0 };
-	bool result = scan_decode_string(name, &text) < 0 ||
-		      text_set_has(&list->broken, text_set_key(buf_slice(&text)), buf_slice(&text));
+	at_end(buf_fini) struct buf text = { 0 };
 
-	buf_fini(&text);
-	return result;
+	return scan_decode_string(name, &text) < 0 ||
+	       text_set_has(&list->broken, text_set_key(buf_slice(&text)), buf_slice(&text));
 }
 
 enum listed_tool lists_find_tool(const struct client *client, struct json name, bool is_strict,
@@ -867,7 +861,7 @@ enum listed_tool lists_find_tool(const struct client *client, struct json name, 
 void lists_note_broken(const struct client *client, struct json name, const char *why)
 {
 	struct cached_list *list = lists_find_current(client, PERMISSION_TOOL);
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	CHECK(list != NULL && has_come(list));
 	if (scan_decode_string(name, &text) == 0 && text_set_add(&list->broken, buf_slice(&text))) {
@@ -877,7 +871,6 @@ void lists_note_broken(const struct client *client, struct json name, const char
 		cached_list_count_bytes(list,
 					list->bytes + sizeof(struct text_set_item) + text.len);
 	}
-	buf_fini(&text);
 }
 
 void lists_note_change(struct pool *pool, unsigned int offer)

@@ -64,25 +64,23 @@ struct task_id *task_id_open(const struct client *client, struct json name, stru
 {
 	struct digest digest;
 	struct seal_binding binding = binding_of(client->server, client->principal, &digest);
-	struct task_id *id = NULL;
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
+	struct task_id *id;
 	struct seal seal;
 	char *at;
 
 	if (seal_open(&client->router->seal_keys, &binding, name, clock_wall_ms() / 1000, &plain,
 		      &seal, err) < 0)
-		goto out;
+		return NULL;
 	if (seal.kind != SEAL_TASK || !seal.is_of_this_process) {
-		(void)!error_set(err, ERROR_INVALID, "it is of another gateway process");
-		goto out;
+		error_set(err, ERROR_INVALID, "it is of another gateway process");
+		return NULL;
 	}
 	id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
 	at = id->text;
 	id->child = seal.child;
 	id->own = mem_put_slice(&at, seal.text);
 	id->name = mem_put_slice(&at, name.text);
-out:
-	buf_fini(&plain);
 	return id;
 }
 
@@ -96,19 +94,15 @@ void task_id_log_refused(const struct client *client, size_t count, const struct
 /* Whether the server's id is the same, however it is spelled. */
 static bool task_id_is_own(const struct task_id *id, struct json own)
 {
-	struct buf one = { 0 }, other = { 0 };
-	bool is_same;
+	at_end(buf_fini) struct buf one = { 0 }, other = { 0 };
 
 	if (!task_id_is_fit(own))
 		return false;
 	if (slice_is_equal(id->own, own.text))
 		return true;
-	is_same = scan_decode_string((struct json){ JSON_STRING, true, id->own }, &one) == 0 &&
-		  scan_decode_string(own, &other) == 0 &&
-		  slice_is_equal(buf_slice(&one), buf_slice(&other));
-	buf_fini(&one);
-	buf_fini(&other);
-	return is_same;
+	return scan_decode_string((struct json){ JSON_STRING, true, id->own }, &one) == 0 &&
+	       scan_decode_string(own, &other) == 0 &&
+	       slice_is_equal(buf_slice(&one), buf_slice(&other));
 }
 
 /* ---- servers and processes ---- */
@@ -160,7 +154,7 @@ static bool append_made(struct buf *out, struct call *call, struct slice result)
 {
 	struct json own = scan_member(result, SLICE_LIT("taskId"));
 	struct upstream *upstream = call->request.upstream;
-	struct buf name = { 0 };
+	at_end(buf_fini) struct buf name = { 0 };
 
 	if (call->method->id != METHOD_TOOLS_CALL || !call->client->knows_tasks ||
 	    !may_ask(call->client, result) || !live_tasks_note(upstream, result))
@@ -169,7 +163,6 @@ static bool append_made(struct buf *out, struct call *call, struct slice result)
 	task_id_append(&name, call->client->pool, call->client->principal,
 		       upstream_child_number(upstream), own);
 	era_append_task(out, "task", result, call->client->pool->server_info, buf_slice(&name));
-	buf_fini(&name);
 	return true;
 }
 
@@ -382,7 +375,7 @@ static void ask(struct task_listening *listening)
 {
 	struct upstream *upstream = listening->upstream;
 	uint64_t id = upstream_next_id(upstream);
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 
 	buf_append_str(&params, "{\"notifications\":{\"taskIds\":[");
 	for (size_t i = 0; i < listening->count; i++) {
@@ -391,7 +384,6 @@ static void ask(struct task_listening *listening)
 	}
 	buf_append_str(&params, "]}}");
 	send_request(upstream, id, SLICE_LIT("subscriptions/listen"), buf_slice(&params));
-	buf_fini(&params);
 	upstream_add_request(upstream, &listening->request, id);
 	listening->is_asked = true;
 }
@@ -483,7 +475,7 @@ static void take_acknowledged(struct task_listening *listening, const struct env
 static void tell(struct call *call, const struct task_id *id, struct slice told)
 {
 	struct buf text = { 0 };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":"
 			      "{\"_meta\":{\"" MODERN_META "subscriptionId\":");
@@ -494,7 +486,6 @@ static void tell(struct call *call, const struct task_id *id, struct slice told)
 	msg = msg_new_take(&text);
 	/* Never a small number, unlike the ids of server requests. */
 	(void)call->ops->on_message(call, STREAM_NOTIFICATION, (uintptr_t)id | 1ull << 63, msg);
-	msg_unref(&msg);
 }
 
 static bool take_told(struct task_listening *listening, const struct envelope *env)
@@ -502,7 +493,7 @@ static bool take_told(struct task_listening *listening, const struct envelope *e
 	struct task_listener *listener = listening->listener;
 	struct json own = scan_member(env->params.text, SLICE_LIT("taskId"));
 	struct call *call = listener->call;
-	struct buf told = { 0 };
+	at_end(buf_fini) struct buf told = { 0 };
 	bool is_told = false;
 
 	if (!listening->is_agreed)
@@ -519,7 +510,6 @@ static bool take_told(struct task_listening *listening, const struct envelope *e
 		if (is_told)
 			tell(call, id, buf_slice(&told));
 	}
-	buf_fini(&told);
 	return is_told;
 }
 

@@ -182,7 +182,7 @@ static struct msg *page_new(struct slice text, const struct scan_limits *limits)
 
 static struct msg *join(struct pages *pages, size_t i, const struct scan_limits *limits)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct msg *msg;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":");
@@ -197,7 +197,6 @@ static struct msg *join(struct pages *pages, size_t i, const struct scan_limits 
 	buf_append_str(&text, "}}");
 	msg = page_new(buf_slice(&text), limits);
 	pages->bytes += text.len;
-	buf_fini(&text);
 	return msg;
 }
 
@@ -282,7 +281,7 @@ struct named_item *pages_find(struct pages *pages, struct json name)
 {
 	struct named_item *found = NULL;
 	struct slice wanted, has;
-	struct buf wanted_room = { 0 }, has_room = { 0 };
+	at_end(buf_fini) struct buf wanted_room = { 0 }, has_room = { 0 };
 	struct map_link *link = NULL;
 
 	if (!pages->is_named)
@@ -296,8 +295,6 @@ struct named_item *pages_find(struct pages *pages, struct json name)
 		if (slice_is_equal(has, wanted))
 			found = item;
 	}
-	buf_fini(&has_room);
-	buf_fini(&wanted_room);
 	return found;
 }
 
@@ -361,7 +358,7 @@ bool cursor_is_empty(struct json cursor)
 
 void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor)
 {
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 
 	if (cursor_is_empty(cursor)) {
 		buf_append_slice(out, cursor.text);
@@ -371,58 +368,49 @@ void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor)
 	pages_append_number(&plain, child);
 	buf_append_slice(&plain, slice_of(cursor.text.p + 1, cursor.text.n - 2));
 	pages_append_string(out, &plain);
-	buf_fini(&plain);
 }
 
 void cursor_append_page(struct buf *out, uint64_t list, uint64_t page)
 {
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 
 	buf_append_char(&plain, FORM_PAGE);
 	pages_append_number(&plain, list);
 	pages_append_number(&plain, page);
 	pages_append_string(out, &plain);
-	buf_fini(&plain);
 }
 
 /* Whether `text`, put in quotes, is exactly one JSON string. */
 static bool is_inside_of_string(struct slice text)
 {
 	static const struct scan_limits limits = { .depth_max = 4, .id_max = 8 };
-	struct buf message = { 0 };
+	at_end(buf_fini) struct buf message = { 0 };
 	struct envelope env;
-	bool is_one;
 
 	buf_append_str(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"uri\":\"");
 	buf_append_slice(&message, text);
 	buf_append_str(&message, "\"}}");
-	is_one = scan_envelope(buf_slice(&message), &limits, 0, &env, NULL) == 0 &&
-		 env.uri.text.n == text.n + 2 && !env.has_separator;
-	buf_fini(&message);
-	return is_one;
+	return scan_envelope(buf_slice(&message), &limits, 0, &env, NULL) == 0 &&
+	       env.uri.text.n == text.n + 2 && !env.has_separator;
 }
 
 int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out)
 {
 	struct slice text = scan_plain_string(sealed);
-	unsigned char *plain = mem_alloc(text.n + 1);
+	at_end(mem_free) unsigned char *plain = mem_alloc(text.n + 1);
 	size_t n = 0;
 	struct slice inside;
-	int result = -1;
 
 	if (text_from_base64url(text, plain, &n) < 0 || n < HEAD_BYTES || plain[0] != FORM_CHILD)
-		goto out;
+		return -1;
 	inside = slice_of((const char *)plain + HEAD_BYTES, n - HEAD_BYTES);
 	*child_r = pages_read_number(plain + 1);
 	if (*child_r == 0 || !is_inside_of_string(inside))
-		goto out;
+		return -1;
 	buf_append_char(out, '"');
 	buf_append_slice(out, inside);
 	buf_append_char(out, '"');
-	result = 0;
-out:
-	free(plain);
-	return result;
+	return 0;
 }
 
 int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r)
@@ -495,19 +483,17 @@ bool listing_kind_may_fold(struct slice written, size_t *folded)
 
 static bool could_be(struct slice decoded, struct slice name)
 {
-	struct buf folded = { 0 };
-	bool could = name_fold(decoded, &folded) == NULL &&
-		     slice_is_equal_nocase(buf_slice(&folded), name);
+	at_end(buf_fini) struct buf folded = { 0 };
 
-	buf_fini(&folded);
-	return could;
+	return name_fold(decoded, &folded) == NULL &&
+	       slice_is_equal_nocase(buf_slice(&folded), name);
 }
 
 static int look_at_name(struct slice written, struct json value, void *arg)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
 	struct find *find = arg;
-	struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 };
 
 	(void)value;
 	if (slice_is_equal(written, find->name)) {
@@ -518,7 +504,6 @@ static int look_at_name(struct slice written, struct json value, void *arg)
 	} else if (scan_decode_string(quoted, &decoded) == 0) {
 		find->is_ambiguous |= could_be(buf_slice(&decoded), find->name);
 	}
-	buf_fini(&decoded);
 	return 0;
 }
 
@@ -534,7 +519,7 @@ int listing_kind_find_items(const struct listing_kind *kind, struct slice result
 
 uint64_t listing_kind_page(struct json cursor)
 {
-	struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 };
 	uint64_t page = 0;
 
 	if (cursor.type != JSON_ABSENT) {
@@ -542,6 +527,5 @@ uint64_t listing_kind_page(struct json cursor)
 			buf_append_slice(&decoded, cursor.text);
 		page = text_hash(FIRST_HASH, buf_slice(&decoded)) | 1;
 	}
-	buf_fini(&decoded);
 	return page;
 }

@@ -399,7 +399,7 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 /* All members get the same, whichever upstream is ready. */
 static void pool_admit_to_shared(struct pool *pool)
 {
-	struct msg *msg = msg_ref(pool->initialize_result);
+	at_end(msg_unref) struct msg *msg = msg_ref(pool->initialize_result);
 	struct envelope env;
 
 	while (!list_is_empty(&pool->joining)) {
@@ -410,7 +410,6 @@ static void pool_admit_to_shared(struct pool *pool)
 		else /* cannot happen: we wrote it */
 			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);
 	}
-	msg_unref(&msg);
 }
 
 static void pool_on_pump(struct task *task);
@@ -433,7 +432,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 			  struct slice described)
 {
 	struct pool *pool = upstream->pool;
-	struct convert pinned = { 0 };
+	at_end(convert_fini) struct convert pinned = { 0 };
 	const struct envelope *shown = pinning_take_server(&pinned, pool->server, response);
 	struct slice result = shown->result.text;
 	bool is_first = pool->agreed == NULL, is_other = true;
@@ -459,7 +458,6 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	/* The callback may have ended the session and, with it, this pool if that was its own. */
 	if (pool_is_shared(pool) || pool->member_count > 0)
 		pool_on_pump(&pool->pump);
-	convert_fini(&pinned);
 }
 
 static void pool_on_answer(struct upstream *upstream, const struct envelope *response,
@@ -934,13 +932,11 @@ static enum reason choose_pool(struct client *client, struct slice capabilities,
 	bool is_for_all = conf->isolation == ISOLATION_SHARED;
 	bool is_own = conf->isolation == ISOLATION_SESSION && initialize != NULL;
 	struct principal *principal = is_for_all || is_own ? NULL : client->principal;
-	struct buf claims = { 0 }, class = { 0 };
-	enum reason reason = REASON_CLAIM_MISSING;
+	at_end(buf_fini) struct buf claims = { 0 }, class = { 0 };
 
 	CHECK(client->pool == NULL);
 	if (append_claims(&claims, client) < 0)
-		goto out;
-	reason = REASON_NONE;
+		return REASON_CLAIM_MISSING;
 	pool_class_append(&class, client, principal, buf_slice(&claims), capabilities);
 	/* A modern server is told with each request what the client can be asked during it. */
 	if (is_for_all && conf->era != ERA_LEGACY)
@@ -953,23 +949,17 @@ static enum reason choose_pool(struct client *client, struct slice capabilities,
 					      buf_slice(&claims),
 					      is_for_all || conf->never_asks ? SLICE_LIT("{}") :
 									       buf_slice(&class));
-out:
-	buf_fini(&claims);
-	buf_fini(&class);
-	return reason;
+	return REASON_NONE;
 }
 
 static enum reason choose_pool_of_session(struct client *client, const struct envelope *env)
 {
 	unsigned int lacks = revision_lacks(client->revision, revision_newest());
-	struct convert convert = { .text = { 0 } };
-	enum reason reason;
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
 
 	env = convert_initialize(&convert, lacks, env);
-	reason = choose_pool(client, scan_member(env->params.text, SLICE_LIT("capabilities")).text,
-			     env);
-	convert_fini(&convert);
-	return reason;
+	return choose_pool(client, scan_member(env->params.text, SLICE_LIT("capabilities")).text,
+			   env);
 }
 
 void pool_prepare(struct router *router, struct server *server)

@@ -116,8 +116,8 @@ bool pool_memory_describe(struct pool *pool, struct slice result, struct slice w
 
 void pool_memory_use_rules(struct pool *pool)
 {
-	struct convert pinned = { 0 };
-	struct msg *now;
+	at_end(convert_fini) struct convert pinned = { 0 };
+	at_end(msg_unref) struct msg *now = NULL;
 
 	if (pool->initialize_result == NULL)
 		return;
@@ -126,8 +126,6 @@ void pool_memory_use_rules(struct pool *pool)
 	if (now != NULL)
 		set_initialize_result(
 			pool, msg_new(pinning_take_server(&pinned, pool->server, now->env)->text));
-	msg_unref(&now);
-	convert_fini(&pinned);
 }
 
 /* Leaves the pool as if it had never had a process. */

@@ -178,7 +178,7 @@ static bool ask_to_open(struct call *call, struct slice error)
 	const struct upstream *asked = call->request.upstream;
 	struct pool *pool = call->client->pool;
 	uint64_t child = asked != NULL ? upstream_child_number(asked) : call->preferred_child;
-	struct buf wanted = { 0 };
+	at_end(buf_fini) struct buf wanted = { 0 };
 	bool is_wanted = call->method->flags & METHOD_ASKING && !is_passed(call) &&
 			 url_elicitation_read(error, &wanted);
 
@@ -186,7 +186,6 @@ static bool ask_to_open(struct call *call, struct slice error)
 		url_pending_add(&pool->urls, child, buf_slice(&wanted));
 	if (is_wanted)
 		result_send_url_elicitations(call, child, buf_slice(&wanted));
-	buf_fini(&wanted);
 	return is_wanted;
 }
 
@@ -261,7 +260,7 @@ void result_send_input_required(struct call *call, struct slice requests, struct
 
 void result_send_url_elicitations(struct call *call, uint64_t child, struct slice wanted)
 {
-	struct buf requests = { 0 }, state = { 0 };
+	at_end(buf_fini) struct buf requests = { 0 }, state = { 0 };
 
 	if (!call->client->can_open_urls) {
 		send_missing(call, ASKING_URLS);
@@ -270,8 +269,6 @@ void result_send_url_elicitations(struct call *call, uint64_t child, struct slic
 	url_elicitation_append_requests(&requests, wanted);
 	request_state_append_replay(&state, call, child, wanted);
 	result_send_input_required(call, buf_slice(&requests), buf_slice(&state));
-	buf_fini(&requests);
-	buf_fini(&state);
 }
 
 void result_send_malformed_answer(struct call *call)
@@ -362,8 +359,7 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 {
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
 	struct splice_edit edit = { cursor.text, { NULL, 0 } };
-	struct buf sealed = { 0 };
-	struct buf result = { 0 };
+	at_end(buf_fini) struct buf sealed = { 0 }, result = { 0 };
 
 	if (cursor.type != JSON_STRING)
 		return false;
@@ -371,8 +367,6 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 	edit.with = buf_slice(&sealed);
 	splice_append(&result, env->result.text, &edit, 1, SPLICE_ONE_LINE);
 	result_send_own(call, buf_slice(&result));
-	buf_fini(&sealed);
-	buf_fini(&result);
 	return true;
 }
 
@@ -417,7 +411,8 @@ void result_send(struct call *call, const struct envelope *env)
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env)
 {
-	struct convert convert = { .text = { 0 } }, listing = { .text = { 0 } };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } },
+					    listing = { .text = { 0 } };
 	/* Tasks have been left out for everybody. */
 	unsigned int lost =
 		revision_lacks(call->client->revision, revision) & ~(unsigned int)REVISION_TASKS;
@@ -428,16 +423,14 @@ void result_send_kept(struct call *call, const struct revision *revision,
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
 	else
 		send_with_client_id(call, convert_response(&convert, lost, call->method, env));
-	convert_fini(&convert);
-	convert_fini(&listing);
 }
 
 void result_send_initialize(struct call *call, const struct revision *agreed,
 			    const struct envelope *env)
 {
 	const struct revision *revision = call->client->revision;
-	struct convert convert = { .text = { 0 } };
-	struct buf quoted = { 0 }, hidden = { 0 }, edited = { 0 };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
+	at_end(buf_fini) struct buf quoted = { 0 }, hidden = { 0 }, edited = { 0 };
 	struct splice_edit edits[2];
 	struct json capabilities;
 	size_t count = 1;
@@ -455,8 +448,4 @@ void result_send_initialize(struct call *call, const struct revision *agreed,
 	}
 	splice_append(&edited, env->result.text, edits, count, SPLICE_ONE_LINE);
 	result_send_own(call, buf_slice(&edited));
-	buf_fini(&quoted);
-	buf_fini(&hidden);
-	buf_fini(&edited);
-	convert_fini(&convert);
 }

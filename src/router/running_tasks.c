@@ -270,7 +270,7 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
 	bool works = is_one(status, "working", "input_required");
 	struct live_tasks *tasks;
-	struct in_flight *in_flight = NULL;
+	at_end(in_flight_free) struct in_flight *in_flight = NULL;
 	struct live_task *before;
 	uint64_t kept_ms = kept_ms_of(task);
 
@@ -288,7 +288,6 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 		add(tasks, id.text, kept_ms);
 	if (works)
 		live_tasks_count(upstream, id.text, &in_flight);
-	in_flight_free(&in_flight);
 	return true;
 }
 

@@ -156,14 +156,13 @@ static uint64_t take_number(const unsigned char **at, int bytes)
 static void digest_caller(const struct identity *caller, struct digest *digest_r)
 {
 	const struct slice *const parts[] = { &caller->issuer, &caller->subject, &caller->client };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		append_number(&text, parts[i]->n, 8);
 		buf_append_slice(&text, *parts[i]);
 	}
 	digest_bytes(buf_slice(&text), digest_r);
-	buf_fini(&text);
 }
 
 static void append_fields(struct buf *out, uint64_t instance, const struct seal_binding *binding,
@@ -191,7 +190,7 @@ static void choose_nonce(const struct seal_key *key, const struct seal_binding *
 			 enum seal_kind kind, unsigned char *bytes, size_t size)
 {
 	unsigned char chosen[SEAL_KEY_BYTES];
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (kind != SEAL_TASK) {
 		random_bytes(bytes, SALT_BYTES + NONCE_BYTES);
@@ -203,14 +202,13 @@ static void choose_nonce(const struct seal_key *key, const struct seal_binding *
 	buf_append(&text, bytes + SALT_BYTES + NONCE_BYTES, size - SALT_BYTES - NONCE_BYTES);
 	hmac(key, (const unsigned char *)text.data, text.len, chosen);
 	memcpy(bytes, chosen, SALT_BYTES + NONCE_BYTES);
-	buf_fini(&text);
 }
 
 void seal_append(struct buf *out, const struct seal_keys *keys, const struct seal_binding *binding,
 		 const struct seal *seal)
 {
 	const struct seal_key *key = key_for(keys, seal->kind);
-	struct buf bytes = { 0 };
+	at_end(buf_fini) struct buf bytes = { 0 };
 	unsigned char *text;
 	EVP_CIPHER_CTX *ctx;
 
@@ -231,7 +229,6 @@ void seal_append(struct buf *out, const struct seal_keys *keys, const struct sea
 	buf_append_char(out, '.');
 	out->len += text_base64url(bytes.data, bytes.len, buf_reserve(out, bytes.len * 4 / 3 + 3));
 	buf_append_char(out, '"');
-	buf_fini(&bytes);
 }
 
 /* Decodes the text, and decrypts it into `plain`; the fields begin at *at_r and end at *end_r. */
@@ -369,15 +366,12 @@ struct asked {
  */
 static bool is_plain(const struct client *client, struct json request)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope env;
-	bool is_plain;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,");
 	buf_append_slice(&text, slice_of(request.text.p + 1, request.text.n - 1));
-	is_plain = scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, NULL) == 0;
-	buf_fini(&text);
-	return is_plain;
+	return scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, NULL) == 0;
 }
 
 /*

@@ -35,7 +35,7 @@ static struct slice told_capabilities(const struct pool *pool)
 static void ask_client(struct client *client, struct upstream *upstream, const struct envelope *env,
 		       const struct method *method)
 {
-	struct convert convert = { .text = { 0 } };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
 	const struct envelope *converted =
 		convert_server_request(&convert, client_lacks(client, upstream), method, env);
 
@@ -52,7 +52,6 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 		if (id.type == JSON_STRING)
 			text_set_add(&client->elicitations, id.text);
 	}
-	convert_fini(&convert);
 }
 
 /*
@@ -136,14 +135,13 @@ static bool take_task_progress(struct upstream *upstream, const struct envelope 
 {
 	struct running_task *task = running_tasks_find(upstream, token);
 	struct splice_edit edit = { token.text, { NULL, 0 } };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	if (task == NULL || !progress_increases(&task->progress, env->progress))
 		return false;
 	edit.with = task->client_token;
 	msg = client_copy_message(env, &edit, 1);
 	stream_push(client_stream(task->client), STREAM_PROGRESS, 0, msg);
-	msg_unref(&msg);
 	return true;
 }
 
@@ -154,7 +152,7 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	struct upstream_request *request = upstream_find_request(upstream, token);
 	struct call *call = NULL;
 	struct splice_edit edit = { token.text, { NULL, 0 } };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	/* A list that is fetched for many has no token. */
 	if (request != NULL && dispatch_is_of_call(request))
@@ -173,7 +171,6 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	edit.with = call->token;
 	msg = client_copy_message(env, &edit, 1);
 	call->ops->on_message(call, STREAM_PROGRESS, 0, msg);
-	msg_unref(&msg);
 }
 
 /*
@@ -184,14 +181,13 @@ static void take_log(struct client *client, struct call *call, const struct enve
 {
 	struct stream *own = client_stream(client);
 	int level = client_named_level(env);
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	if (level < client->level)
 		return;
 	msg = client_copy_message(env, NULL, 0);
 	if ((call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg)) && own != NULL)
 		stream_push(own, STREAM_LOG, 0, msg);
-	msg_unref(&msg);
 }
 
 /* The call that a log line of an upstream with one client is about. */
@@ -207,14 +203,13 @@ static struct call *logged_call(const struct upstream *upstream)
 static void take_other(struct upstream *upstream, const struct envelope *env)
 {
 	struct stream *own = client_stream(upstream->client);
-	struct msg *msg = client_copy_message(env, NULL, 0);
+	at_end(msg_unref) struct msg *msg = client_copy_message(env, NULL, 0);
 
 	if (upstream->lease == NULL && own != NULL)
 		stream_push(own, STREAM_NOTIFICATION, 0, msg);
 	else if (upstream->lease == NULL ||
 		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NOTIFICATION, 0, msg))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-	msg_unref(&msg);
 }
 
 /*
@@ -236,14 +231,13 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 	LIST_FOREACH_SAFE(node, &upstream->pool->members) {
 		struct pool_member *member = container_of(node, struct pool_member, link);
 		struct client *client = member->client;
-		struct msg *msg;
+		at_end(msg_unref) struct msg *msg = NULL;
 
 		if (!(client->revision->features & REVISION_MODES) ||
 		    !text_set_remove(&client->elicitations, id.text))
 			continue;
 		msg = client_copy_message(env, NULL, 0);
 		member->ops->on_notification(member, 0, msg);
-		msg_unref(&msg);
 		return;
 	}
 	upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
@@ -270,7 +264,7 @@ static void take_cancelled(struct upstream *upstream, const struct envelope *env
 static void take_of_modern(struct upstream *upstream, const struct envelope *env,
 			   const struct method *method)
 {
-	struct convert convert = { .text = { 0 } };
+	at_end(convert_fini) struct convert convert = { .text = { 0 } };
 	struct client *only = upstream->client;
 
 	if (method->id == METHOD_PROGRESS)
@@ -285,7 +279,6 @@ static void take_of_modern(struct upstream *upstream, const struct envelope *env
 		take_log(only, logged_call(upstream), env);
 	else if (!task_listener_take(upstream, env) && !listen_take_notification(upstream, env))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-	convert_fini(&convert);
 }
 
 static void take_of_legacy(struct upstream *upstream, const struct envelope *env,

@@ -76,7 +76,7 @@ static struct msg *take_held(struct server_request *request)
 void server_request_close(struct server_request *request)
 {
 	struct server_requests *all = &request->client->server_requests;
-	struct msg *held = take_held(request);
+	at_end(msg_unref) struct msg *held = take_held(request);
 
 	CHECK(map_find(&all->by_id, request->downstream_id) == request);
 	if (request->asker != NULL)
@@ -87,7 +87,6 @@ void server_request_close(struct server_request *request)
 	call_unwatch(&request->watcher);
 	if (request->call != NULL)
 		call_note_answered(request->call);
-	msg_unref(&held);
 	process_slots_note_idle(&request->client->router->slots);
 	loop_defer_free(request->client->router->loop, request);
 }
@@ -149,7 +148,7 @@ static void tell_cancelled(struct server_request *request, struct msg *msg)
 static void tell_withdrawn(struct server_request *request)
 {
 	struct buf text = { 0 };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	if (request->held != NULL)
 		return;
@@ -159,7 +158,6 @@ static void tell_withdrawn(struct server_request *request)
 		(unsigned long long)request->downstream_id);
 	msg = msg_new_take(&text);
 	tell_cancelled(request, msg);
-	msg_unref(&msg);
 }
 
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
@@ -181,10 +179,9 @@ void server_request_cancel(struct server_request *request, const struct envelope
 
 	edit.with.n = text_format_u64(request->downstream_id, digits);
 	if (request->held == NULL) {
-		struct msg *msg = client_copy_message(env, &edit, 1);
+		at_end(msg_unref) struct msg *msg = client_copy_message(env, &edit, 1);
 
 		tell_cancelled(request, msg);
-		msg_unref(&msg);
 	}
 	server_request_close(request);
 }
@@ -333,11 +330,10 @@ void server_request_release_held(struct client *client)
 {
 	CHECK(client->is_ready_to_be_asked);
 	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		struct msg *msg = take_held(at(node));
+		at_end(msg_unref) struct msg *msg = take_held(at(node));
 
 		if (msg != NULL)
 			ask(at(node), msg);
-		msg_unref(&msg);
 	}
 }
 
@@ -390,7 +386,7 @@ static struct msg *make_msg(const struct envelope *env, const struct server_requ
 static void begin(struct server_request *request, const struct envelope *env)
 {
 	struct server_requests *all = &request->client->server_requests;
-	struct msg *msg = make_msg(env, request);
+	at_end(msg_unref) struct msg *msg = make_msg(env, request);
 
 	if (request->client->is_ready_to_be_asked) {
 		ask(request, msg);
@@ -400,7 +396,6 @@ static void begin(struct server_request *request, const struct envelope *env)
 		all->held_bytes += msg->text.n;
 		request->held = msg_ref(msg);
 	}
-	msg_unref(&msg);
 }
 
 static bool has_room(const struct client *client, struct upstream *upstream,
@@ -583,12 +578,9 @@ void asking_append_needs(struct buf *out, unsigned int needs)
 const struct method *asking_method(struct slice question)
 {
 	struct json written = scan_member(question, SLICE_LIT("method"));
-	const struct method *method;
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice name;
 
 	(void)!scan_read_string(written, &room, &name);
-	method = method_find(name);
-	buf_fini(&room);
-	return method;
+	return method_find(name);
 }

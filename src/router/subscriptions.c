@@ -335,7 +335,7 @@ static void unsubscribe(struct client *client, struct slice uri)
 
 bool subscribe_take(struct call *call, const struct envelope *env)
 {
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice uri = text_set_spell(env->uri, &room);
 	bool is_taken = true;
 
@@ -346,7 +346,6 @@ bool subscribe_take(struct call *call, const struct envelope *env)
 		unsubscribe(call->client, uri);
 		result_send_own(call, SLICE_LIT("{}"));
 	}
-	buf_fini(&room);
 	return is_taken;
 }
 
@@ -358,10 +357,9 @@ void subscribe_forget(struct client *client)
 		struct text_set_item *item =
 			container_of(client->subscriptions.items.next, struct text_set_item, link);
 		struct slice uri = slice_of(item->text, item->length);
-		char *copy = mem_dup_slice(uri);
+		at_end(mem_free) char *copy = mem_dup_slice(uri);
 
 		unsubscribe(client, slice_of(copy, uri.n));
-		free(copy);
 	}
 }
 
@@ -538,17 +536,14 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 /* The client's roles, and the server's rules, may have changed since it subscribed. SEC-56 */
 static bool may_hear(const struct client *client, struct slice uri)
 {
-	struct buf quoted = { 0 };
-	bool may;
+	at_end(buf_fini) struct buf quoted = { 0 };
 
 	if (!client->rights.needs_roles && !client->server->conf.permissions.has_rules)
 		return true;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(uri));
-	may = permissions_allow_json(&client->server->conf.permissions, &client->rights,
-				     PERMISSION_RESOURCE,
-				     (struct json){ JSON_STRING, true, buf_slice(&quoted) });
-	buf_fini(&quoted);
-	return may;
+	return permissions_allow_json(&client->server->conf.permissions, &client->rights,
+				      PERMISSION_RESOURCE,
+				      (struct json){ JSON_STRING, true, buf_slice(&quoted) });
 }
 
 static void find_concern(const struct pool *pool, struct slice uri, struct concern *concern_r)
@@ -594,7 +589,7 @@ static void tell_first_update(struct pool *pool, bool may_pause)
 	struct notices *notices = &pool->notices;
 	const struct update *update;
 	struct concern concern;
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	if (notices->current == NULL)
 		begin_telling(pool);
@@ -610,7 +605,6 @@ static void tell_first_update(struct pool *pool, bool may_pause)
 		if (may_pause && loop_turn_is_long(pool->router->loop))
 			break;
 	}
-	msg_unref(&msg);
 	if (notices->current != NULL && notices->next == &pool->members) {
 		update_free(notices->current);
 		notices->current = NULL;
@@ -662,13 +656,12 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 
 static void tell_change(struct pool *pool, size_t list)
 {
-	struct msg *msg = change_of(list);
+	at_end(msg_unref) struct msg *msg = change_of(list);
 
 	if (pool_is_shared(pool))
 		note_update(pool, (struct slice){ NULL, 0 }, change_key(list), msg);
 	else if (pool->member_count > 0)
 		tell_only_member(pool, change_key(list), msg);
-	msg_unref(&msg);
 }
 
 void notification_fanout_tell_changes(struct pool *pool)
@@ -683,20 +676,19 @@ void notification_fanout_tell_changes(struct pool *pool)
 void notification_fanout_tell_member(struct pool_member *member)
 {
 	for (size_t i = 0; i < METHOD_CHANGES; i++) {
-		struct msg *msg = change_of(i);
+		at_end(msg_unref) struct msg *msg = change_of(i);
 
 		if (member->client->pool->capabilities.tells & method_changes[i].offer)
 			member->ops->on_notification(member, change_key(i), msg);
-		msg_unref(&msg);
 	}
 }
 
 static void tell_update(struct pool *pool, struct slice uri)
 {
 	static const struct slice method = SLICE("notifications/resources/updated");
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 	struct buf text = { 0 };
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	buf_append_str(&params, "{\"uri\":\"");
 	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
@@ -704,8 +696,6 @@ static void tell_update(struct pool *pool, struct slice uri)
 	write_call(&text, (struct slice){ NULL, 0 }, method, buf_slice(&params));
 	msg = msg_new_take(&text);
 	tell_only_member(pool, notification_key(method, uri), msg);
-	msg_unref(&msg);
-	buf_fini(&params);
 }
 
 void notification_fanout_tell_updates(struct pool *pool)
@@ -733,10 +723,9 @@ static void notify_list(struct upstream *upstream, const struct envelope *env)
 		if (pool_is_shared(pool)) {
 			tell_change(pool, i);
 		} else {
-			struct msg *msg = client_copy_message(env, NULL, 0);
+			at_end(msg_unref) struct msg *msg = client_copy_message(env, NULL, 0);
 
 			tell_only_member(pool, change_key(i), msg);
-			msg_unref(&msg);
 		}
 		return;
 	}
@@ -750,7 +739,7 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 {
 	static const struct rights all = { .needs_roles = false };
 	struct pool *pool = upstream->pool;
-	struct buf room = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct slice uri = text_set_spell(env->uri, &room);
 
 	if (!subscriptions_concern(&pool->subscriptions, uri) ||
@@ -759,15 +748,13 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	} else {
 		uint64_t key = notification_key(env->method, uri);
-		struct msg *msg = client_copy_message(env, NULL, 0);
+		at_end(msg_unref) struct msg *msg = client_copy_message(env, NULL, 0);
 
 		if (pool_is_shared(pool))
 			note_update(pool, uri, key, msg);
 		else if (only_member_must_hear(pool, uri))
 			tell_only_member(pool, key, msg);
-		msg_unref(&msg);
 	}
-	buf_fini(&room);
 }
 
 void notification_fanout_take(struct upstream *upstream, const struct envelope *env,

@@ -96,7 +96,7 @@ bool text_set_remove(struct text_set *set, struct slice text)
 
 struct slice text_set_spell(struct json written, struct buf *room)
 {
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 	struct slice text = SLICE_LIT("");
 
 	CHECK(room->len == 0);
@@ -107,6 +107,5 @@ struct slice text_set_spell(struct json written, struct buf *room)
 		write_string(room, buf_slice(&plain));
 		text = slice_of(room->data + 1, room->len - 2);
 	}
-	buf_fini(&plain);
 	return text;
 }

@@ -39,7 +39,7 @@ static void url_replay_free(struct url_replay *replay)
 static void go_on(struct url_replay *replay)
 {
 	struct call *call = replay->call;
-	struct msg *body = call->body;
+	at_end(msg_unref) struct msg *body = call->body;
 	url_replay_fn *run = replay->run;
 
 	call_stop_wait(call);
@@ -47,7 +47,6 @@ static void go_on(struct url_replay *replay)
 	url_replay_free(replay);
 	call->body = NULL;
 	run(call, body->env);
-	msg_unref(&body);
 }
 
 /* ---- what ends the wait ---- */
@@ -139,7 +138,7 @@ static void answer_declined(struct call *call)
 void url_replay_take(struct call *call, const struct envelope *env, const struct seal *seal,
 		     url_replay_fn *run)
 {
-	struct buf left = { 0 };
+	at_end(buf_fini) struct buf left = { 0 };
 
 	CHECK(call->digest != NULL && seal->kind == SEAL_REPLAY);
 	switch (url_elicitation_read_answers(seal->text, env->input_responses, &left)) {
@@ -157,5 +156,4 @@ void url_replay_take(struct call *call, const struct envelope *env, const struct
 		result_send_malformed_answer(call);
 		break;
 	}
-	buf_fini(&left);
 }

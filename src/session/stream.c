@@ -985,7 +985,7 @@ static void begin_stream(struct reading *reading, struct slice line)
 static void read_event(struct reading *reading, bool is_kept, struct slice line)
 {
 	uint64_t kind, age_ms = 0;
-	struct msg *msg;
+	at_end(msg_unref) struct msg *msg = NULL;
 
 	if (reading->stream == NULL || !cut_number(&line, STREAM_KINDS - 1, &kind) ||
 	    (is_kept && !cut_number(&line, UINT64_MAX, &age_ms)) || line.n == 0)
@@ -995,7 +995,6 @@ static void read_event(struct reading *reading, bool is_kept, struct slice line)
 		stream_push(reading->stream, (enum stream_kind)kind, 0, msg);
 	else if (reading->stream->count == 0)
 		stream_read_kept(reading->stream, (enum stream_kind)kind, age_ms, msg);
-	msg_unref(&msg);
 }
 
 void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines)

@@ -129,7 +129,7 @@ static void append_words(struct buf *out, struct slice text)
 /* What a collector says of its refusal: the message of a Status, that of a partial success; else whatever it has answered. */
 static void read_words(struct slice body, struct buf *words)
 {
-	json_t *document = document_parse(body, NULL);
+	json_auto_t *document = document_parse(body, NULL);
 	const json_t *partial = json_object_get(document, "partialSuccess");
 	const json_t *message = partial != NULL ? json_object_get(partial, "errorMessage") :
 						  json_object_get(document, "message");
@@ -139,19 +139,17 @@ static void read_words(struct slice body, struct buf *words)
 			     slice_of(json_string_value(message), json_string_length(message)));
 	else if (partial == NULL)
 		append_words(words, body);
-	json_decref(document);
 }
 
 /* How many of the spans it says it does not take; what cannot be understood says nothing. */
 static size_t read_rejected(struct slice body, size_t count)
 {
-	json_t *document = document_parse(body, NULL);
+	json_auto_t *document = document_parse(body, NULL);
 	const json_t *number =
 		json_object_get(json_object_get(document, "partialSuccess"), "rejectedSpans");
 	long long rejected = json_is_string(number) ? atoll(json_string_value(number)) :
 						      json_integer_value(number);
 
-	json_decref(document);
 	if (rejected <= 0)
 		return 0;
 	return (unsigned long long)rejected < count ? (size_t)rejected : count;
@@ -161,7 +159,7 @@ static void on_taken(struct exporter *exporter, struct batch *batch,
 		     const struct fetch_answer *answer)
 {
 	size_t rejected = answer->body.n > 0 ? read_rejected(answer->body, batch->count) : 0;
-	struct buf words = { 0 };
+	at_end(buf_fini) struct buf words = { 0 };
 
 	if (rejected > 0)
 		read_words(answer->body, &words);
@@ -171,7 +169,6 @@ static void on_taken(struct exporter *exporter, struct batch *batch,
 	counter_add_many(COUNTER_SPANS_EXPORTED, batch->count - rejected);
 	note_lost(exporter, rejected, "the collector has rejected them", buf_slice(&words));
 	batch_end(exporter, batch);
-	buf_fini(&words);
 }
 
 /* What may be otherwise another time. OTLP, Retryable Response Codes */
@@ -204,7 +201,7 @@ static uint64_t find_pause(const struct batch *batch, uint32_t retry_after_s)
 static void on_not_taken(struct exporter *exporter, struct batch *batch,
 			 const struct fetch_answer *answer)
 {
-	struct buf words = { 0 };
+	at_end(buf_fini) struct buf words = { 0 };
 
 	read_words(answer->body, &words);
 	batch->tries++;
@@ -226,7 +223,6 @@ static void on_not_taken(struct exporter *exporter, struct batch *batch,
 	} else {
 		exporter->not_before_ms = clock_now_ms() + find_pause(batch, answer->retry_after_s);
 	}
-	buf_fini(&words);
 }
 
 /* ---- sending ---- */
@@ -239,14 +235,13 @@ static bool is_full(const struct batch *batch)
 static void exporter_send(struct exporter *exporter)
 {
 	const struct batch *batch = first_of(exporter);
-	struct buf body = { 0 };
+	at_end(buf_fini) struct buf body = { 0 };
 
 	CHECK(batch != NULL && exporter->client != NULL && !inquiry_is_running(&exporter->inquiry));
 	buf_append_slice(&body, buf_slice(&exporter->head));
 	buf_append_slice(&body, buf_slice(&batch->spans));
 	buf_append(&body, end, sizeof(end) - 1);
 	inquiry_start_spans(exporter->client, &exporter->inquiry, buf_slice(&body));
-	buf_fini(&body);
 }
 
 /* The next one goes when it is full, when its time has come, or when nothing more will come. */

@@ -97,7 +97,7 @@ static struct slice cut(struct slice text)
 
 void span_set_name(struct span *span, struct slice method, struct slice target)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_append_slice(&text, cut(method));
 	if (target.n > 0) {
@@ -106,7 +106,6 @@ void span_set_name(struct span *span, struct slice method, struct slice target)
 	}
 	span->name.len = 0;
 	write_string(&span->name, buf_slice(&text));
-	buf_fini(&text);
 }
 
 static void half_say(struct half *half, const char *key, struct slice value)
@@ -206,7 +205,7 @@ static void put_half(struct buf *out, const struct span *span, enum span_part pa
 void span_end(struct span **span, struct slice error)
 {
 	struct span *s = *span;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	uint64_t now_ns;
 
 	if (s == NULL)
@@ -222,7 +221,6 @@ void span_end(struct span **span, struct slice error)
 		}
 		buf_fini(&s->halves[i].attributes);
 	}
-	buf_fini(&text);
 	buf_fini(&s->name);
 	buf_fini(&s->state);
 	free(s);
@@ -246,13 +244,12 @@ static bool is_empty(struct slice object)
 static void add(struct buf *out, const struct envelope *env, struct slice object,
 		const char *before, const char *members, const char *after)
 {
-	struct buf with = { 0 };
+	at_end(buf_fini) struct buf with = { 0 };
 	struct splice_edit edit = { .span = slice_of(object.p + 1, 0) }; /* behind its brace */
 
 	buf_printf(&with, "%s%s%s%s", before, members, after, is_empty(object) ? "" : ",");
 	edit.with = buf_slice(&with);
 	splice_append(out, env->text, &edit, 1, 0);
-	buf_fini(&with);
 }
 
 bool trace_message_add(struct buf *out, const struct envelope *env, const char *members)
@@ -278,7 +275,7 @@ bool trace_message_set_parent(struct buf *out, const struct envelope *env, const
 {
 	struct json there = { .type = JSON_ABSENT };
 	struct splice_edit edit;
-	struct buf members = { 0 };
+	at_end(buf_fini) struct buf members = { 0 };
 	bool is_set;
 
 	if (env->has_more_meta)
@@ -292,6 +289,5 @@ bool trace_message_set_parent(struct buf *out, const struct envelope *env, const
 		buf_printf(&members, "\"traceparent\":\"%s\"", parent);
 		is_set = trace_message_add(out, env, buf_terminate(&members));
 	}
-	buf_fini(&members);
 	return is_set;
 }

@@ -224,13 +224,12 @@ static void look_list(struct trial *trial, struct slice cursor)
 {
 	struct upstream *upstream = trial->upstream;
 	uint64_t id = upstream_next_id(upstream);
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 
 	if (cursor.n > 0)
 		buf_printf(&params, "{\"cursor\":%.*s}", SLICE_ARG(cursor));
 	upstream_add_request(upstream, &trial->listing, id);
 	send_request(upstream, id, SLICE_LIT("tools/list"), buf_slice(&params));
-	buf_fini(&params);
 }
 
 static int count_tool(struct slice element, void *arg)

@@ -167,12 +167,11 @@ static void send_written_request(struct upstream *upstream, uint64_t id, struct 
 void send_modern_request(struct upstream *upstream, uint64_t id, struct slice method,
 			 struct slice params, const struct modern_request *request)
 {
-	struct buf written = { 0 };
+	at_end(buf_fini) struct buf written = { 0 };
 
 	CHECK(upstream->era->is_modern);
 	modern_append_params(&written, upstream->setup, params, request);
 	send_written_request(upstream, id, method, buf_slice(&written));
-	buf_fini(&written);
 }
 
 /* Whether env already says what `request` requires, except for spans that can be replaced. */
@@ -223,13 +222,12 @@ void send_request(struct upstream *upstream, uint64_t id, struct slice method, s
 void send_subscription(struct upstream *upstream, uint64_t id, struct slice method,
 		       struct slice uri)
 {
-	struct buf params = { 0 };
+	at_end(buf_fini) struct buf params = { 0 };
 
 	buf_append_str(&params, "{\"uri\":\"");
 	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
 	buf_append_str(&params, "\"}");
 	send_request(upstream, id, method, buf_slice(&params));
-	buf_fini(&params);
 }
 
 /*
@@ -239,8 +237,8 @@ void send_subscription(struct upstream *upstream, uint64_t id, struct slice meth
 int send_initialize(struct upstream *upstream, uint64_t id)
 {
 	const struct upstream_setup *setup = upstream->setup;
-	struct send_edits edits = { .count = 0 };
-	struct buf version = { 0 };
+	at_end(send_edits_fini) struct send_edits edits = { .count = 0 };
+	at_end(buf_fini) struct buf version = { 0 };
 	struct envelope env;
 	char digits[20];
 
@@ -253,8 +251,6 @@ int send_initialize(struct upstream *upstream, uint64_t id)
 		       buf_slice(&version));
 	send_edits_add_meta(&edits, &env, none);
 	send_message(upstream, &env, &edits);
-	send_edits_fini(&edits);
-	buf_fini(&version);
 	return 0;
 }
 
@@ -284,11 +280,10 @@ void send_cancelled(struct upstream *upstream, uint64_t id, struct slice reason)
 
 void send_given_up(struct upstream *upstream, uint64_t id, const char *why)
 {
-	struct buf reason = { 0 };
+	at_end(buf_fini) struct buf reason = { 0 };
 
 	write_string(&reason, slice_str(why));
 	send_cancelled(upstream, id, buf_slice(&reason));
-	buf_fini(&reason);
 }
 
 void send_result(struct upstream *upstream, struct slice id, struct slice result)

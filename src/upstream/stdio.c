@@ -31,7 +31,7 @@
 /* Takes a request or notification that deviates from the protocol, rewritten in its proper form. */
 static void take_anew(struct upstream *upstream, const struct envelope *env)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope anew;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",");
@@ -51,7 +51,6 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew, NULL) ==
 	    0)
 		upstream_on_message(upstream, &anew);
-	buf_fini(&text);
 }
 
 /*
@@ -69,7 +68,7 @@ static bool is_foreign(struct upstream *upstream, const struct envelope *env)
 static int take_message(struct upstream *upstream, struct slice text, struct error *err)
 {
 	unsigned int flags = upstream->state == UPSTREAM_HANDSHAKE ? PLAIN_HANDSHAKE : 0;
-	struct buf plain = { 0 };
+	at_end(buf_fini) struct buf plain = { 0 };
 	struct envelope env;
 	int result =
 		plain_scan(text, &upstream->shared->limits, SCAN_LENIENT, flags, &plain, &env, err);
@@ -81,7 +80,6 @@ static int take_message(struct upstream *upstream, struct slice text, struct err
 		take_anew(upstream, &env);
 	else if (result == 0)
 		upstream_on_message(upstream, &env);
-	buf_fini(&plain);
 	return result;
 }
 
@@ -130,7 +128,7 @@ static void note_unread(struct upstream *upstream, struct slice text, const stru
 {
 	bool is_json = err->kind != ERROR_SYNTAX;
 	struct unread unread = { .ids = 0 };
-	struct buf valid = { 0 };
+	at_end(buf_fini) struct buf valid = { 0 };
 	bool is_known;
 
 	CHECK(text.n > 0 && err->kind != ERROR_NONE);
@@ -141,7 +139,6 @@ static void note_unread(struct upstream *upstream, struct slice text, const stru
 		upstream_on_malformed(upstream, unread.id, REASON_CHILD_PROTOCOL_ERROR);
 	else if (is_known && is_json)
 		upstream_refuse_request(upstream, unread.id, err->text);
-	buf_fini(&valid);
 }
 
 static int take_element(struct slice element, void *arg)
@@ -228,7 +225,7 @@ static void append_as_utf8(struct buf *out, struct slice text)
  */
 static void lines_take(struct upstream *upstream, struct slice line)
 {
-	struct buf as_utf8 = { 0 };
+	at_end(buf_fini) struct buf as_utf8 = { 0 };
 	struct error err;
 	int result;
 
@@ -243,7 +240,6 @@ static void lines_take(struct upstream *upstream, struct slice line)
 		child_note_garbage(upstream->child, line, err.text);
 		note_unread(upstream, line, &err);
 	}
-	buf_fini(&as_utf8);
 }
 
 /* ---- long line ---- */
@@ -402,7 +398,7 @@ static void stdio_on_line(struct child *child, struct slice line)
 static void on_long_response(struct slice id, void *arg)
 {
 	struct upstream *upstream = arg;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (memchr(id.p, '\\', id.n) != NULL)
 		return; /* no id of ours, and nobody has looked at its escapes */
@@ -412,7 +408,6 @@ static void on_long_response(struct slice id, void *arg)
 	if (upstream->state != UPSTREAM_CLOSED)
 		upstream_on_malformed(upstream, scan_member(buf_slice(&text), SLICE_LIT("id")),
 				      REASON_CHILD_LINE_TOO_LONG);
-	buf_fini(&text);
 }
 
 static void stdio_on_long_line(struct child *child, struct slice part, bool is_end)

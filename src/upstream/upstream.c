@@ -300,7 +300,7 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 static void upstream_tell_ready(struct upstream *upstream, const struct envelope *env,
 				struct slice initialize_result, struct slice described)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope written;
 
 	if (initialize_result.n == 0) {
@@ -313,25 +313,23 @@ static void upstream_tell_ready(struct upstream *upstream, const struct envelope
 		upstream->owner->on_ready(upstream, &written, described);
 	else /* cannot happen: the result was accepted before */
 		upstream_refuse(upstream);
-	buf_fini(&text);
 }
 
 static void upstream_note_unknown(struct upstream *upstream, struct slice result)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (result.n > ANSWER_LOGGED)
 		result.n = ANSWER_LOGGED;
 	buf_printf(&text, "its answer to the handshake names no revision that we know: %.*s",
 		   SLICE_ARG(result));
 	upstream->ops->note_failure(upstream, buf_terminate(&text));
-	buf_fini(&text);
 }
 
 static void upstream_on_handshake_result(struct upstream *upstream, const struct envelope *env,
 					 struct slice written)
 {
-	struct buf initialize_result = { 0 }, described = { 0 };
+	at_end(buf_fini) struct buf initialize_result = { 0 }, described = { 0 };
 	bool is_readable = upstream->era->read_result(upstream, written, &described) != NULL;
 
 	upstream->revision =
@@ -344,7 +342,7 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	if (upstream->revision == NULL) {
 		upstream_note_unknown(upstream, env->result.text);
 		upstream_refuse(upstream);
-		goto out;
+		return;
 	}
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
@@ -358,9 +356,6 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	if (!upstream->is_disposable)
 		backoff_note_started(&upstream->server->backoff);
 	upstream_tell_ready(upstream, env, buf_slice(&initialize_result), written);
-out:
-	buf_fini(&initialize_result);
-	buf_fini(&described);
 }
 
 /* ---- timers ---- */
@@ -702,7 +697,7 @@ static void upstream_take(struct upstream *upstream, const struct envelope *env,
 
 void upstream_refuse_request(struct upstream *upstream, struct json id, const char *why)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	CHECK(id.text.n > 0);
 	if (!upstream_is_serving(upstream) || !upstream->era->may_ask ||
@@ -710,7 +705,6 @@ void upstream_refuse_request(struct upstream *upstream, struct json id, const ch
 		return;
 	buf_printf(&text, "Invalid request: %s", why);
 	send_error(upstream, id.text, MCP_INVALID_REQUEST, buf_slice(&text));
-	buf_fini(&text);
 }
 
 void upstream_on_malformed(struct upstream *upstream, struct json id, enum reason reason)
@@ -729,7 +723,7 @@ void upstream_on_malformed(struct upstream *upstream, struct json id, enum reaso
 
 void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 {
-	struct intake intake = { .text = { 0 } };
+	at_end(intake_fini) struct intake intake = { .text = { 0 } };
 	const struct envelope *taken;
 
 	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
@@ -741,7 +735,6 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 		upstream_on_malformed(upstream, env->id, REASON_CHILD_PROTOCOL_ERROR);
 	else
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-	intake_fini(&intake);
 }
 
 /* ---- upstream era ---- */
@@ -822,14 +815,13 @@ const struct upstream_era upstream_era_modern = {
 void upstream_era_note_refusal(struct upstream *upstream, const struct envelope *response)
 {
 	struct slice error = response->error.text;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (error.n > REFUSAL_LOGGED)
 		error.n = REFUSAL_LOGGED;
 	buf_printf(&text, "the server answered %.*s with an error: %.*s",
 		   SLICE_ARG(upstream->era->handshake), SLICE_ARG(error));
 	upstream->ops->note_failure(upstream, buf_terminate(&text));
-	buf_fini(&text);
 }
 
 /* ---- intake ---- */
@@ -915,7 +907,7 @@ void intake_fini(struct intake *intake)
 
 struct msg *intake_again(struct server *server, const struct scan_limits *limits, struct slice text)
 {
-	struct intake intake = { .text = { 0 } };
+	at_end(intake_fini) struct intake intake = { .text = { 0 } };
 	const struct envelope *taken = NULL;
 	struct msg *msg = NULL;
 	struct envelope env;
@@ -924,6 +916,5 @@ struct msg *intake_again(struct server *server, const struct scan_limits *limits
 		taken = intake_take(&intake, server, limits, false, &env);
 	if (taken != NULL)
 		msg = msg_new_scanned(taken);
-	intake_fini(&intake);
 	return msg;
 }
