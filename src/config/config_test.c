@@ -443,6 +443,9 @@ static void test_printed_configuration_is_read_back(void **state)
 	assert_round_trip(*state, "servers: {}\n");
 	assert_round_trip(*state, "servers: {a: {command: x}}\n");
 	assert_round_trip(
+		*state, "servers: {a: {command: x, tools: {rename: {a: b}, describe: {a: 'b: c'}, "
+			"annotations: {a: {title: 'true', readOnlyHint: true}}}}}\n");
+	assert_round_trip(
 		*state,
 		"listen: [{address: '[::]:1', plaintext: true}, {address: unix:/a b}]\n"
 		"public_url: https://x\nhosts: [a, '[::1]']\norigins: [http://y]\n"

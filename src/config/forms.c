@@ -24,6 +24,7 @@
 #include "policy/pattern.h"
 #include "policy/permissions.h"
 #include "policy/sanitize.h"
+#include "policy/shown.h"
 
 #define WELL_KNOWN "/.well-known/"
 
@@ -666,6 +667,23 @@ int form_tool(struct slice text, struct error *err)
 int form_prompt(struct slice text, struct error *err)
 {
 	return check_name(PERMISSION_PROMPT, "prompt", text, err);
+}
+
+int form_one_name(struct slice text, struct error *err)
+{
+	if (memchr(text.p, '*', text.n) != NULL)
+		return error_set(err, ERROR_INVALID,
+				 "must be one name: no * stands for others here");
+	return form_tool(text, err);
+}
+
+int form_shown_name(struct slice text, struct error *err)
+{
+	if (slice_is_name(text, "_-.") && text.n <= SHOWN_NAME_MAX)
+		return 0;
+	return error_set(err, ERROR_INVALID,
+			 "must be 1 to %d letters (a to z), digits, '_', '-' and '.'",
+			 SHOWN_NAME_MAX);
 }
 
 int form_resource(struct slice text, struct error *err)

@@ -107,6 +107,7 @@ option_form_fn form_hash, form_scope, form_algorithm, form_issuer, form_issuer_u
 option_form_fn form_header_name, form_header_value;
 /* Names and patterns of what a server offers, or of members of arguments. */
 option_form_fn form_tool, form_prompt, form_resource, form_template, form_member;
+option_form_fn form_one_name, form_shown_name;
 /* Regular expressions: for arguments, and for what is redacted. */
 option_form_fn form_expression, form_redaction;
 

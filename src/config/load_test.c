@@ -451,6 +451,35 @@ static void test_tool_limits(void **state)
 			"F:1:52: servers.a.tools.limits[0].tools: must not be empty");
 }
 
+static void test_shown(void **state)
+{
+	struct outcome outcome = load_good(SERVER_A(
+		"tools: {rename: {'x y': b.C-1_}, describe: {'x y': \"Say \\\"a\\\".\"}, annotations: {'x y': {title: A, destructiveHint: false}}}"));
+	const struct shown_items *items = &outcome.config->servers[0].conf.shown.kinds[0];
+
+	assert_true(slice_is_equal(items->names.items[0].values.items[0], SLICE_LIT("b.C-1_")));
+	assert_true(slice_is_equal(items->descriptions.items[0].values.items[0],
+				   SLICE_LIT("Say \"a\".")));
+	assert_true(slice_is_equal(items->annotations.items[0].values.items[0],
+				   SLICE_LIT("{\"destructiveHint\":false,\"title\":\"A\"}")));
+	end(&outcome);
+	ASSERT_PROBLEMS(
+		SERVER_A("tools: {rename: {'a*': b, c: 'd e', f: [g]}}"),
+		"F:1:50: servers.a.tools.rename.a*: must be one name: no * stands for others here",
+		"F:1:56: servers.a.tools.rename.c: must be 1 to 128 letters (a to z), digits, '_', '-' and '.'",
+		"F:1:66: servers.a.tools.rename.f: must be a text, not a list");
+	ASSERT_PROBLEMS(SERVER_A("prompts: {rename: {a: x, b: y, c: x}}"),
+			"F:1:45: servers.a.prompts.rename: 'a' and 'c' must not have one name");
+	ASSERT_PROBLEMS(
+		SERVER_A(
+			"tools: {annotations: {a: {readOnly: true, idempotentHint: maybe, title: [x]}, b: 1}}"),
+		"F:1:63: servers.a.tools.annotations.a.readOnly: must be one of title, readOnlyHint, "
+		"destructiveHint, idempotentHint, openWorldHint, not 'readOnly'",
+		"F:1:85: servers.a.tools.annotations.a.idempotentHint: must be true or false, not 'maybe'",
+		"F:1:99: servers.a.tools.annotations.a.title: must be a text, not a list",
+		"F:1:108: servers.a.tools.annotations.b: must be a map, like {delete_repo: {destructiveHint: true}}");
+}
+
 /* SEC-63 */
 static void test_audit(void **state)
 {
@@ -1585,6 +1614,7 @@ int main(void)
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),
 		cmocka_unit_test(test_tool_limits),
+		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_audit),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),

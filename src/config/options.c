@@ -59,7 +59,18 @@
 #define EXCLUDES(...) RELATION(EXCLUDES, __VA_ARGS__)
 #define AT_MOST(...) RELATION(AT_MOST, __VA_ARGS__)
 #define IDLE_UNLESS(...) RELATION(IDLE_UNLESS, __VA_ARGS__)
+#define NEEDS_TOKENS \
+	RELATIONS(NEEDS("auth.mode", .words = "token oauth", .why = "no token is required here"))
 
+#define MAY(path_, KIND, list, ...)          \
+	OPTION("servers.NAME." path_, TEXTS, \
+	       SERVER(conf.permissions.kinds[PERMISSION_##KIND].list), RULE, __VA_ARGS__)
+#define ROLE_MAY(path_, KIND, list, ...)                                        \
+	OPTION("roles.NAME." path_, LISTS, ROLE(kinds[PERMISSION_##KIND].list), \
+	       .otherwise = "none", __VA_ARGS__)
+#define SHOWN(path_, KIND, list, ...)                                                          \
+	OPTION("servers.NAME." path_, NAMED, SERVER(conf.shown.kinds[PERMISSION_##KIND].list), \
+	       RULE, .name_form = form_one_name, .otherwise = "none", __VA_ARGS__)
 _Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
 		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
@@ -391,37 +402,34 @@ const struct option options_table[] = {
 		       "here must match, each with one of its values, byte for byte. A claim that "
 		       "is a list must contain one of them; scope and scp are lists, "
 		       "space-separated or not. Nested claims are not searched."),
-	OPTION("roles.NAME.allow", LISTS, ROLE(kinds[PERMISSION_TOOL].allow), .form = form_tool,
-	       .example = "{github: [\"*\"], files: [\"read_*\"]}", .otherwise = "none",
-	       .help = "The tools it allows, by server, as in servers.NAME.tools.allow; the "
-		       "server * stands for all. Anything not listed is not allowed: prompts, "
-		       "resources and templates have their own sections."),
-	OPTION("roles.NAME.deny", LISTS, ROLE(kinds[PERMISSION_TOOL].deny), .form = form_tool,
-	       .example = "{github: [\"delete_*\"]}", .otherwise = "none",
-	       .help = "Tools that a caller with this role may not use, whatever other roles "
-		       "allow."),
+	ROLE_MAY("allow", TOOL, allow, .form = form_tool,
+		 .example = "{github: [\"*\"], files: [\"read_*\"]}",
+		 .help = "The tools it allows, by server, as in servers.NAME.tools.allow; the "
+			 "server * stands for all. Anything not listed is not allowed: prompts, "
+			 "resources and templates have their own sections."),
+	ROLE_MAY("deny", TOOL, deny, .form = form_tool, .example = "{github: [\"delete_*\"]}",
+		 .help = "Tools that a caller with this role may not use, whatever other roles "
+			 "allow."),
 	SECTION("roles.NAME.prompts", .help = "The same for prompts."),
-	OPTION("roles.NAME.prompts.allow", LISTS, ROLE(kinds[PERMISSION_PROMPT].allow),
-	       .form = form_prompt, .example = "{github: [\"*\"]}", .otherwise = "none",
-	       .help = "Like allow, for prompts."),
-	OPTION("roles.NAME.prompts.deny", LISTS, ROLE(kinds[PERMISSION_PROMPT].deny),
-	       .form = form_prompt, .example = "{github: [\"internal_*\"]}", .otherwise = "none",
-	       .help = "Like deny, for prompts."),
+	ROLE_MAY("prompts.allow", PROMPT, allow, .form = form_prompt,
+		 .example = "{github: [\"*\"]}", .help = "Like allow, for prompts."),
+	ROLE_MAY("prompts.deny", PROMPT, deny, .form = form_prompt,
+		 .example = "{github: [\"internal_*\"]}", .help = "Like deny, for prompts."),
 	SECTION("roles.NAME.resources", .help = "The same for resources, by URI."),
-	OPTION("roles.NAME.resources.allow", LISTS, ROLE(kinds[PERMISSION_RESOURCE].allow),
-	       .form = form_resource, .example = "{github: [\"repo://*\"]}", .otherwise = "none",
-	       .help = "Like allow, for resources, by URI. Matched as in "
-		       "servers.NAME.resources.allow."),
-	OPTION("roles.NAME.resources.deny", LISTS, ROLE(kinds[PERMISSION_RESOURCE].deny),
-	       .form = form_resource, .example = "{github: [\"repo://private/*\"]}",
-	       .otherwise = "none", .help = "Like deny, for resources, by URI."),
+	ROLE_MAY("resources.allow", RESOURCE, allow, .form = form_resource,
+		 .example = "{github: [\"repo://*\"]}",
+		 .help = "Like allow, for resources, by URI. Matched as in "
+			 "servers.NAME.resources.allow."),
+	ROLE_MAY("resources.deny", RESOURCE, deny, .form = form_resource,
+		 .example = "{github: [\"repo://private/*\"]}",
+		 .help = "Like deny, for resources, by URI."),
 	SECTION("roles.NAME.templates", .help = "The same for resource templates, by uriTemplate."),
-	OPTION("roles.NAME.templates.allow", LISTS, ROLE(kinds[PERMISSION_TEMPLATE].allow),
-	       .form = form_template, .example = "{github: [\"repo://*\"]}", .otherwise = "none",
-	       .help = "Like allow, for resource templates, by uriTemplate."),
-	OPTION("roles.NAME.templates.deny", LISTS, ROLE(kinds[PERMISSION_TEMPLATE].deny),
-	       .form = form_template, .example = "{github: [\"repo://private/*\"]}",
-	       .otherwise = "none", .help = "Like deny, for resource templates, by uriTemplate."),
+	ROLE_MAY("templates.allow", TEMPLATE, allow, .form = form_template,
+		 .example = "{github: [\"repo://*\"]}",
+		 .help = "Like allow, for resource templates, by uriTemplate."),
+	ROLE_MAY("templates.deny", TEMPLATE, deny, .form = form_template,
+		 .example = "{github: [\"repo://private/*\"]}",
+		 .help = "Like deny, for resource templates, by uriTemplate."),
 
 	SECTION("limits", .help = "What one client, or all of them together, may use."),
 	OPTION("limits.connections", COUNT, TOP(http.max_connections), .def = "10000", .min = "1",
@@ -865,9 +873,7 @@ const struct option options_table[] = {
 	       .help = "Signature algorithms that are accepted, out of those that the issuer may "
 		       "use. Empty: all of them."),
 	OPTION("servers.NAME.scopes", TEXTS, SERVER(endpoint.place.scopes), RULE, .def = "[]",
-	       .form = form_scope,
-	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
-			       .why = "no token is required here")),
+	       .form = form_scope, NEEDS_TOKENS,
 	       .help = "Scopes that a token needs for any request to this server."),
 	OPTION("servers.NAME.hide", BOOL, SERVER(conf.needs.hides), RULE, .def = "false",
 	       .help = "Lists show a caller only the tools, prompts and resources for which the "
@@ -879,9 +885,7 @@ const struct option options_table[] = {
 	SECTION("servers.NAME.tools", .help = "Its tools."),
 	OPTION("servers.NAME.tools.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_TOOL]),
 	       RULE, .form = form_scope, .name_form = form_tool,
-	       .example = "{\"delete_*\": [demo:write]}", .otherwise = "none",
-	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
-			       .why = "no token is required here")),
+	       .example = "{\"delete_*\": [demo:write]}", .otherwise = "none", NEEDS_TOKENS,
 	       .help = "Additional scopes that a token needs to call tools, by name; a * matches "
 		       "any characters. All matching patterns apply. Differences in case, "
 		       "compatibility forms of letters (full width, ligatures) and spaces are "
@@ -892,16 +896,28 @@ const struct option options_table[] = {
 	       .help = "A call without the scopes of its tool is answered with an error result "
 		       "that carries the challenge in _meta[\"mcp/www_authenticate\"], instead of "
 		       "403: some clients look only there. Not for batches and HTTP+SSE."),
-	OPTION("servers.NAME.tools.allow", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_TOOL].allow), RULE, .def = "[\"*\"]",
-	       .form = form_tool,
-	       .help = "The tools that clients may see and call, by name; a * matches any "
-		       "characters. All others are treated as nonexistent. Names are compared as "
-		       "in scopes."),
-	OPTION("servers.NAME.tools.deny", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_TOOL].deny), RULE, .def = "[]",
-	       .form = form_tool, .example = "[\"delete_*\"]",
-	       .help = "Exceptions to allow: deny wins."),
+	MAY("tools.allow", TOOL, allow, .def = "[\"*\"]", .form = form_tool,
+	    .help = "The tools that clients may see and call, by name; a * matches any "
+		    "characters. All others are treated as nonexistent. Names are compared as "
+		    "in scopes."),
+	MAY("tools.deny", TOOL, deny, .def = "[]", .form = form_tool, .example = "[\"delete_*\"]",
+	    .help = "Exceptions to allow: deny wins."),
+	SHOWN("prompts.rename", PROMPT, names, .form = form_shown_name,
+	      .example = "{review: code_review}", .help = "As for tools."),
+	SHOWN("prompts.describe", PROMPT, descriptions, .example = "{review: Reviews a change.}",
+	      .help = "As for tools."),
+	SHOWN("tools.rename", TOOL, names, .form = form_shown_name,
+	      .example = "{create_issue: new_issue}",
+	      .help = "Names by which clients see and call tools, by the server's own name, without "
+		      "*. All else here goes by the server's own. A tool whose name another one "
+		      "has got is not reachable, and the log says so."),
+	SHOWN("tools.describe", TOOL, descriptions, .example = "{create_issue: Opens an issue.}",
+	      .help = "Descriptions for clients in place of the server's, by its own name."),
+	SHOWN("tools.annotations", TOOL, annotations,
+	      CHOICES({ "title", 0 }, { "readOnlyHint", 1 }, { "destructiveHint", 1 },
+		      { "idempotentHint", 1 }, { "openWorldHint", 1 }),
+	      .example = "{delete_repo: {destructiveHint: true}}",
+	      .help = "Annotations for clients in place of the server's, by its own name."),
 	OPTION("servers.NAME.tools.limits", RECORDS, SERVER(conf.limits.tools), RULE,
 	       RECORDS(OPTIONS_TOOL_LIMIT, struct tool_limit),
 	       .example =
@@ -931,30 +947,20 @@ const struct option options_table[] = {
 	SECTION("servers.NAME.prompts", .help = "Its prompts."),
 	OPTION("servers.NAME.prompts.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_PROMPT]),
 	       RULE, .form = form_scope, .name_form = form_prompt,
-	       .example = "{\"internal_*\": [demo:write]}", .otherwise = "none",
-	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
-			       .why = "no token is required here")),
+	       .example = "{\"internal_*\": [demo:write]}", .otherwise = "none", NEEDS_TOKENS,
 	       .help = "Additional scopes that a token needs to get prompts or complete their "
 		       "arguments, by name, as for tools."),
-	OPTION("servers.NAME.prompts.allow", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_PROMPT].allow), RULE, .def = "[\"*\"]",
-	       .form = form_prompt,
-	       .help = "The prompts that clients may see and get, by name, as for tools."),
-	OPTION("servers.NAME.prompts.deny", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_PROMPT].deny), RULE, .def = "[]",
-	       .form = form_prompt, .example = "[\"internal_*\"]",
-	       .help = "Exceptions to allow: deny wins."),
+	MAY("prompts.allow", PROMPT, allow, .def = "[\"*\"]", .form = form_prompt,
+	    .help = "The prompts that clients may see and get, by name, as for tools."),
+	MAY("prompts.deny", PROMPT, deny, .def = "[]", .form = form_prompt,
+	    .example = "[\"internal_*\"]", .help = "Exceptions to allow: deny wins."),
 
 	SECTION("servers.NAME.templates", RULE, .help = "Its resource templates."),
-	OPTION("servers.NAME.templates.allow", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].allow), RULE, .def = "[\"*\"]",
-	       .form = form_template,
-	       .help = "The resource templates that clients may see and complete, by uriTemplate. "
-		       "What may be read is controlled by resources."),
-	OPTION("servers.NAME.templates.deny", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].deny), RULE, .def = "[]",
-	       .form = form_template, .example = "[\"db:///*\"]",
-	       .help = "Exceptions to allow: deny wins."),
+	MAY("templates.allow", TEMPLATE, allow, .def = "[\"*\"]", .form = form_template,
+	    .help = "The resource templates that clients may see and complete, by uriTemplate. "
+		    "What may be read is controlled by resources."),
+	MAY("templates.deny", TEMPLATE, deny, .def = "[]", .form = form_template,
+	    .example = "[\"db:///*\"]", .help = "Exceptions to allow: deny wins."),
 
 	SECTION("servers.NAME.rate", RULE,
 		.help = "How often each caller may call it. A caller is a principal, or without a "
@@ -1112,22 +1118,17 @@ const struct option options_table[] = {
 	       SERVER(conf.needs.by_name[PERMISSION_RESOURCE]), RULE, .form = form_scope,
 	       .name_form = form_resource,
 	       .example = "{\"file:///srv/private/*\": [files:private]}", .otherwise = "none",
-	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
-			       .why = "no token is required here")),
+	       NEEDS_TOKENS,
 	       .help = "Additional scopes that a token needs to read resources, subscribe to them "
 		       "or complete their URIs, by URI, as for tools. URIs are normalized, and "
 		       "case is ignored, as in deny."),
-	OPTION("servers.NAME.resources.allow", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].allow), RULE, .def = "[\"*\"]",
-	       .form = form_resource,
-	       .help = "The resources of the server that clients may see, read and subscribe to, "
-		       "by URI; a * matches any characters. URIs are normalized first: "
-		       "percent-encodings are decoded, . and .. are resolved. Case matters here; "
-		       "in deny it is ignored."),
-	OPTION("servers.NAME.resources.deny", TEXTS,
-	       SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].deny), RULE, .def = "[]",
-	       .form = form_resource, .example = "[\"file:///srv/private/*\"]",
-	       .help = "Exceptions to allow: deny wins."),
+	MAY("resources.allow", RESOURCE, allow, .def = "[\"*\"]", .form = form_resource,
+	    .help = "The resources of the server that clients may see, read and subscribe to, "
+		    "by URI; a * matches any characters. URIs are normalized first: "
+		    "percent-encodings are decoded, . and .. are resolved. Case matters here; "
+		    "in deny it is ignored."),
+	MAY("resources.deny", RESOURCE, deny, .def = "[]", .form = form_resource,
+	    .example = "[\"file:///srv/private/*\"]", .help = "Exceptions to allow: deny wins."),
 
 	SECTION("servers.NAME.sandbox", FOR_COMMAND,
 		.help = "What it, and everything it starts, can reach. See mcpgated.yaml(5), "
@@ -1190,9 +1191,7 @@ const struct option options_table[] = {
 			       .why = "it is about tokens from issuers")),
 	       .help = "Clients whose tokens are accepted, as for servers."),
 	OPTION("endpoints.NAME.scopes", TEXTS, SERVER(endpoint.place.scopes), RULE, .def = "[]",
-	       .form = form_scope,
-	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
-			       .why = "no token is required here")),
+	       .form = form_scope, NEEDS_TOKENS,
 	       .help = "Scopes that a token needs for any request to it. A server that requires "
 		       "further ones is left out for callers without them."),
 };

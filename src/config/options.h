@@ -32,9 +32,12 @@ enum option_type {
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
 	OPTION_LEGS,     /* struct server_legs */
 	OPTION_LISTS,    /* struct slice_map, likewise */
-	OPTION_RECORDS,  /* a struct of a pointer to records and a size_t, their number */
-	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} etc. are resolved */
-	OPTION_FIELDS,   /* struct fetch_fields: names, and values as OPTION_SECRET */
+	/* struct slice_map, with one text each; with choices, a JSON object of those keys: a text, or
+	 * (value 1) true or false */
+	OPTION_NAMED,
+	OPTION_RECORDS, /* a struct of a pointer to records and a size_t, their number */
+	OPTION_SECRET,  /* as OPTION_TEXT, but never shown; {file:} etc. are resolved */
+	OPTION_FIELDS,  /* struct fetch_fields: names, and values as OPTION_SECRET */
 	OPTION_TYPE_COUNT
 };
 

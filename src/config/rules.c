@@ -464,6 +464,26 @@ static void check_tool_limits(const struct config_server *server, const struct t
 				       "limits nothing: it has neither 'calls' nor 'concurrency'");
 }
 
+/* What is shown of tools and prompts has names of its own. */
+static void check_shown_names(const struct config_server *server, const struct tree *at,
+			      struct config_problems *problems)
+{
+	for (enum permission_kind kind = PERMISSION_TOOL; kind <= PERMISSION_PROMPT; kind++) {
+		const struct slice_map *names = &server->conf.shown.kinds[kind].names;
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s.rename", sections[kind]);
+		for (size_t i = 1; i < names->count; i++)
+			for (size_t j = 0; j < i; j++)
+				if (slice_is_equal(names->items[i].values.items[0],
+						   names->items[j].values.items[0]))
+					problem_add_at(problems, problem_place(at, key),
+						       "'%.60s' and '%.60s' must not have one name",
+						       names->items[j].name.p,
+						       names->items[i].name.p);
+	}
+}
+
 /* Of an endpoint: its servers are there, each once, and are servers. */
 static void check_legs(const struct config *config, const struct config_server *server,
 		       const struct tree *at, struct config_problems *problems)
@@ -976,6 +996,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_url(server, at, problems);
 		check_timeouts(server, at, problems);
 		check_tool_limits(server, at, problems);
+		check_shown_names(server, at, problems);
 		check_claims(config, server, root, problems);
 		check_mode(server, root, at, problems);
 		check_ports(config, server, at, problems);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/forms.h"
@@ -215,20 +217,27 @@ static void fini_slice(void *at)
 
 /* ---- bool ---- */
 
+/* Returns whether it is one; what is wrong is reported. */
+static bool read_bool(const struct types_context *context, const struct tree *value, bool *bool_r)
+{
+	bool is_plain = value->kind == TREE_TEXT && value->is_plain;
+
+	*bool_r = is_plain && strcmp(value->text, "true") == 0;
+	if (*bool_r || (is_plain && strcmp(value->text, "false") == 0))
+		return true;
+	problem_add_at(context->problems, value, "must be true or false%s, not '%.60s'",
+		       value->kind == TREE_TEXT && !is_plain ? " without quotes" : "",
+		       shown(value));
+	return false;
+}
+
 static void load_bool(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
-	bool *field = field_of(option, base);
-	bool is_plain = value->kind == TREE_TEXT && value->is_plain;
+	bool read;
 
-	if (is_plain && strcmp(value->text, "true") == 0)
-		*field = true;
-	else if (is_plain && strcmp(value->text, "false") == 0)
-		*field = false;
-	else
-		problem_add_at(context->problems, value, "must be true or false%s, not '%.60s'",
-			       value->kind == TREE_TEXT && !is_plain ? " without quotes" : "",
-			       shown(value));
+	if (read_bool(context, value, &read))
+		*(bool *)field_of(option, base) = read;
 }
 
 static bool print_bool(const struct option *option, const void *base, struct buf *out)
@@ -366,26 +375,34 @@ static bool print_date(const struct option *option, const void *base, struct buf
 
 /* ---- one of several words ---- */
 
+/* The choice with this name; NULL: reported, with all of them. */
+static const struct option_choice *find_choice(const struct types_context *context,
+					       const struct option *option,
+					       const struct tree *place, const char *name)
+{
+	const struct option_choice *choice = option->choices;
+	at_end(buf_fini) struct buf names = { 0 };
+
+	CHECK(choice != NULL && choice->name != NULL);
+	for (; choice->name != NULL && strcmp(name, choice->name) != 0; choice++)
+		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", choice->name);
+	if (choice->name == NULL)
+		problem_add_at(context->problems, place, "must be one of %s, not '%.60s'",
+			       buf_terminate(&names), name);
+	return choice->name != NULL ? choice : NULL;
+}
+
 static void load_enum(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
+	const struct option_choice *choice = find_choice(context, option, value, shown(value));
 	void *field = field_of(option, base);
-	at_end(buf_fini) struct buf names = { 0 };
 
-	CHECK(option->choices != NULL && option->choices->name != NULL);
 	CHECK(option->size == sizeof(bool) || option->size == sizeof(int));
-	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
-		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
-			if (option->size == sizeof(bool))
-				*(bool *)field = c->value != 0;
-			else
-				*(int *)field = c->value;
-			return;
-		}
-		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", c->name);
-	}
-	problem_add_at(context->problems, value, "must be one of %s, not '%.60s'",
-		       buf_terminate(&names), shown(value));
+	if (choice != NULL && option->size == sizeof(bool))
+		*(bool *)field = choice->value != 0;
+	else if (choice != NULL)
+		*(int *)field = choice->value;
 }
 
 static bool print_enum(const struct option *option, const void *base, struct buf *out)
@@ -488,6 +505,68 @@ static void fini_map(void *at)
 	}
 	free(named_items_of(map));
 	*map = (struct slice_map){ NULL, 0 };
+}
+
+/* ---- texts by name ---- */
+
+/* A map of these keys as the text of a JSON object; NULL: reported. */
+static char *load_object(const struct types_context *context, const struct option *option,
+			 const struct tree *value)
+{
+	json_t *object = json_object();
+	char *text;
+
+	for (size_t i = 0; is_map(context, value, option->example) && i < value->count; i++) {
+		const struct tree *item = value->items[i];
+		const struct option_choice *key = find_choice(context, option, item, item->key);
+		bool is_hint = key != NULL && key->value != 0, is_true = false;
+
+		if (is_hint && read_bool(context, item, &is_true))
+			json_object_set_new(object, item->key, json_boolean(is_true));
+		else if (key != NULL && !is_hint && is_text(context, item))
+			json_object_set_new(object, item->key, json_string(item->text));
+	}
+	text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+	CHECK(text != NULL);
+	json_decref(object);
+	return text;
+}
+
+static void load_named(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	if (!is_map(context, value, option->example) || !are_few(context, value))
+		return;
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *item = value->items[i];
+		char *object = option->choices != NULL ? load_object(context, option, item) : NULL;
+		struct slices *place;
+
+		if (object == NULL && !is_text(context, item))
+			continue;
+		judge(context, option->name_form, item->key, item);
+		if (object == NULL)
+			judge(context, option->form, item->text, item);
+		place = texts_place_in(field_of(option, base), slice_str(item->key));
+		texts_free(place);
+		texts_add(place, slice_str(object != NULL ? object : item->text));
+		free(object);
+	}
+}
+
+static bool print_named(const struct option *option, const void *base, struct buf *out)
+{
+	const struct slice_map *field = field_of_const(option, base);
+
+	for (size_t i = 0; i < field->count; i++) {
+		append_name(out, i, field->items[i].name.p);
+		if (option->choices != NULL)
+			buf_append_slice(out, field->items[i].values.items[0]);
+		else
+			yaml_append_text(out, field->items[i].values.items[0].p);
+	}
+	buf_append_char(out, '}');
+	return field->count > 0;
 }
 
 /* ---- ports ---- */
@@ -996,6 +1075,8 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 			  print_legs, fini_legs },
 	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
+			   fini_map },
+	[OPTION_NAMED] = { "map of texts", sizeof(struct slice_map), load_named, print_named,
 			   fini_map },
 	[OPTION_RECORDS] = { .name = "list of maps" },
 };

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "endpoint/modern.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "mcp/revision.h"
@@ -25,6 +26,7 @@
 #include "policy/pattern.h"
 #include "policy/permissions.h"
 #include "policy/rule.h"
+#include "policy/shown.h"
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/listing.h"
@@ -577,6 +579,46 @@ static bool admission_refuse_params(struct admission *admission, const struct ru
 	return false;
 }
 
+/* Message i has other names now. -1: why not is in admission->err. */
+static int take_real_names(struct admission *admission, size_t i, struct buf *text)
+{
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
+	struct buf plainer = { 0 };
+	int result = plain_scan(buf_slice(text), limits, 0, 0, &plainer, &admission->messages[i],
+				&admission->err);
+
+	buf_fini(&admission->plain[i]);
+	admission->plain[i] = plainer.len > 0 ? plainer : *text;
+	if (plainer.len > 0)
+		buf_fini(text);
+	return result;
+}
+
+/* What clients call by the names that they are shown, everything below knows by the server's own. */
+static bool check_names(struct admission *admission)
+{
+	const struct shown *shown = &admission->caller->endpoint->server->conf.shown;
+	const char *what = NULL;
+	struct rule rule = { .key = RULE_TOOLS_RENAME };
+
+	for (size_t i = 0; i < admission->count && what == NULL; i++) {
+		struct buf text = { 0 };
+
+		what = shown_take_message(shown, &admission->messages[i], &text);
+		if (what != NULL)
+			buf_fini(&text);
+		else if (text.len > 0 && take_real_names(admission, i, &text) < 0)
+			return admission_refuse(admission, 400, MCP_INVALID_REQUEST,
+						admission->err.text);
+	}
+	if (what == NULL)
+		return true;
+	if (strcmp(what, "tool") != 0)
+		rule.key = RULE_PROMPTS_RENAME;
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: there is no such %s", what);
+	return admission_refuse_params(admission, &rule);
+}
+
 /* AUTH-SCP-12 */
 static bool admission_refuse_name(struct admission *admission, const struct needs_flaw *flaw)
 {
@@ -607,9 +649,14 @@ static struct needs_flaw add_of_leg(const struct caller *caller, const struct en
 	if (env->kind != ENVELOPE_REQUEST || name.n == 0 || leg == NULL)
 		return flaw;
 	own = endpoint_of_server(&caller->frontend->conf, leg->server);
-	if (own == NULL)
+	name = slice_of(name.p + leg->prefix.n, name.n - leg->prefix.n);
+	if (own == NULL ||
+	    !shown_find_real(&own->server->conf.shown,
+			     operation_of(env) == OPERATION_PROMPT ? PERMISSION_PROMPT :
+								     PERMISSION_TOOL,
+			     name, &name))
 		return flaw;
-	buf_printf(&text, "\"%.*s\"", (int)(name.n - leg->prefix.n), name.p + leg->prefix.n);
+	write_string(&text, name);
 	message.name.text = buf_slice(&text);
 	scope_set_join(needed, &own->place.base);
 	return needs_add_of_message(&own->server->conf.needs, &message, needed);
@@ -880,6 +927,7 @@ static const struct check {
 	{ check_retired, "unknown_server", false },      /* 404 */
 	{ check_version, "unsupported_version", false }, /* 400 */
 	{ check_named, "no_session", false },            /* 400 */
+	{ check_names, "not_permitted", false },         /* -32602 */
 	{ check_scopes, "bad_name", true },         /* 403, or in the result of the call; -32602 */
 	{ check_era, "unsupported_method", false }, /* -32601 */
 	{ check_begun, "not_initialized", false },  /* 400, or -32600 */

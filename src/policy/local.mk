@@ -10,6 +10,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/rights.c src/policy/rights.h \
 	src/policy/roles.c src/policy/roles.h \
 	src/policy/shadows.c src/policy/shadows.h \
+	src/policy/shown.c src/policy/shown.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/schema.c src/policy/schema.h \
 	src/policy/schema_cache.c src/policy/schema_cache.h \
@@ -25,6 +26,7 @@ check_PROGRAMS += \
 	src/policy/pin_record_test \
 	src/policy/pins_test \
 	src/policy/shadows_test \
+	src/policy/shown_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
 	src/policy/sanitize_test \
@@ -64,6 +66,8 @@ src_policy_pins_test_SOURCES = src/policy/pins_test.c
 src_policy_pins_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pin_record_test_SOURCES = src/policy/pin_record_test.c
 src_policy_pin_record_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_shown_test_SOURCES = src/policy/shown_test.c
+src_policy_shown_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_shadows_test_SOURCES = src/policy/shadows_test.c
 src_policy_shadows_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_schema_test_SOURCES = src/policy/schema_test.c

@@ -19,6 +19,7 @@
 #include "policy/permissions.h"
 #include "policy/pins.h"
 #include "policy/sanitize.h"
+#include "policy/shown.h"
 #include "process/backoff.h"
 #include "process/call_stats.h"
 #include "process/era.h"
@@ -118,6 +119,7 @@ struct server_conf {
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
 	struct permissions permissions; /* what clients may use of it */
+	struct shown shown;             /* what clients see of it by other names and words */
 	struct needs needs;             /* which scopes that requires */
 	struct call_limits limits;      /* rate and concurrency of each caller's calls */
 	enum pin_mode pin;              /* what happens to definitions that nobody has approved */
@@ -179,8 +181,9 @@ struct server {
 	size_t away;     /* of children that say that the server does not work (child->is_away) */
 	size_t reserved; /* places for processes that wait for the back-off */
 	struct era_verdict verdict;
-	uint64_t restarts; /* ordered by the operator */
-	uint64_t rules;    /* how often a reload has changed them */
+	uint64_t restarts;        /* ordered by the operator */
+	uint64_t rules;           /* how often a reload has changed them */
+	uint64_t collisions_told; /* rules + 1, when it was reported that names collide */
 	struct deny_watch deny_watch;
 	struct backoff backoff; /* notified of starts that succeed or fail, and of crashes */
 	struct server_stats *stats;

@@ -34,10 +34,11 @@ struct filter {
 	const struct listing_kind *kind;
 	struct json list; /* of that kind */
 	struct buf *out;
-	size_t kept;    /* of its items */
-	size_t members; /* of the result */
-	size_t folded;  /* listing_kind_may_fold */
-	bool has_left_out;
+	size_t kept;     /* of its items */
+	size_t members;  /* of the result */
+	size_t folded;   /* listing_kind_may_fold */
+	bool is_shown;   /* items may be shown differently */
+	bool is_changed; /* something is left out, or shown differently */
 };
 
 static int take_item(struct slice item, void *arg)
@@ -51,12 +52,18 @@ static int take_item(struct slice item, void *arg)
 	    !permissions_allow_json(&server->conf.permissions, filter->rights, kind, name) ||
 	    !needs_show(&server->conf.needs, filter->rights, kind, name) ||
 	    !pinning_shows(server, kind, name)) {
-		filter->has_left_out = true;
+		filter->is_changed = true;
 		return 0;
 	}
-	if (filter->kept++ > 0)
+	if (filter->kept > 0)
 		buf_append_char(filter->out, ',');
-	buf_append_slice(filter->out, item);
+	if (!filter->is_shown) {
+		buf_append_slice(filter->out, item);
+	} else if (!shown_append(&server->conf.shown, kind, item, filter->out)) {
+		filter->out->len -= filter->kept > 0;
+		return 0;
+	}
+	filter->kept++;
 	return 0;
 }
 
@@ -77,7 +84,7 @@ static int listing_take_member(struct slice name, struct json value, void *arg)
 	struct error err;
 
 	if (!is_list && !is_beside(filter, name)) {
-		filter->has_left_out = true;
+		filter->is_changed = true;
 		return 0;
 	}
 	if (filter->members++ > 0)
@@ -103,7 +110,7 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 	buf_append_char(&convert->text, '{');
 	scan_members(result, listing_take_member, filter);
 	buf_append_char(&convert->text, '}');
-	if (!filter->has_left_out)
+	if (!filter->is_changed)
 		return env;
 	buf_append_slice(&convert->text,
 			 slice_between(result.p + result.n, env->text.p + env->text.n));
@@ -122,12 +129,12 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 
 	/* A reload may have changed them since it was sent. */
 	filter.rights = call_is_stale(call) ? &call->client->rights : &call->rights;
-	if ((!conf->permissions.has_rules && !filter.rights->needs_roles && !conf->needs.hides &&
-	     conf->pin != PIN_ENFORCE) ||
-	    env->kind != ENVELOPE_RESULT)
-		return env;
 	filter.kind = listing_kind_find(call->method);
-	if (filter.kind == NULL)
+	if (filter.kind == NULL || env->kind != ENVELOPE_RESULT)
+		return env;
+	filter.is_changed = filter.is_shown = shown_differs(&conf->shown, filter.kind->kind);
+	if (!conf->permissions.has_rules && !filter.rights->needs_roles && !conf->needs.hides &&
+	    conf->pin != PIN_ENFORCE && !filter.is_shown)
 		return env;
 	if (listing_kind_find_items(filter.kind, env->result.text, &filter.list) < 0)
 		return NULL;
@@ -151,7 +158,8 @@ static int note_item(struct slice item, void *arg)
 	return call_stats_has_room(note->stats) ? 0 : -1;
 }
 
-void tool_series_note(struct server *server, const struct method *method, struct slice result)
+static void tool_series_note(struct server *server, const struct method *method,
+			     struct slice result)
 {
 	struct note note = { .stats = &server->stats->calls };
 	struct json tools;
@@ -163,6 +171,45 @@ void tool_series_note(struct server *server, const struct method *method, struct
 	if (tools.type == JSON_ARRAY)
 		(void)!scan_array(tools.text, SIZE_MAX, note_item, &note, &err);
 	buf_fini(&note.name);
+}
+
+/* ---- names that another item has ---- */
+
+struct collisions {
+	struct server *server;
+	const struct listing_kind *kind;
+	bool are_some;
+};
+
+static int note_name(struct slice item, void *arg)
+{
+	struct collisions *collisions = arg;
+	const struct server_conf *conf = &collisions->server->conf;
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice name;
+
+	if (scan_read_string(scan_member(item, SLICE_LIT("name")), &room, &name) == 0 &&
+	    !shown_is_reachable(&conf->shown, collisions->kind->kind, name)) {
+		collisions->are_some = true;
+		LOG_BY(NAMES_COLLIDE, (uintptr_t)collisions->server, LOG_STR("server", conf->name),
+		       LOG_SLICE("list", collisions->kind->member), LOG_SLICE("name", name));
+	}
+	return 0;
+}
+
+static void collisions_note(struct server *server, const struct method *method, struct slice result)
+{
+	struct collisions collisions = { server, listing_kind_find(method), false };
+	struct json items;
+
+	if (collisions.kind == NULL || server->collisions_told == server->rules + 1 ||
+	    server->conf.shown.kinds[collisions.kind->kind].names.count == 0)
+		return;
+	items = scan_member(result, collisions.kind->member);
+	if (items.type == JSON_ARRAY)
+		(void)!scan_array(items.text, SIZE_MAX, note_name, &collisions, NULL);
+	if (collisions.are_some)
+		server->collisions_told = server->rules + 1;
 }
 
 /* ---- entries of deny ---- */
@@ -188,8 +235,8 @@ static int watch_item(struct slice item, void *arg)
 	return 0;
 }
 
-void deny_watch_note(struct server *server, const struct method *method, struct slice result,
-		     uint64_t page)
+static void deny_watch_note(struct server *server, const struct method *method, struct slice result,
+			    uint64_t page)
 {
 	struct permission_verdict verdict;
 	struct slice pattern;
@@ -376,8 +423,8 @@ static void look_at_items(struct look *look, struct json items)
 		CHECK(scan_array(items.text, SIZE_MAX, look_at_item, look, &err) >= 0);
 }
 
-void pinning_look(struct server *server, const struct method *method, struct slice result,
-		  uint64_t page)
+static void pinning_look(struct server *server, const struct method *method, struct slice result,
+			 uint64_t page)
 {
 	struct look look = { .server = server, .kind = listing_kind_find(method) };
 	bool is_first;
@@ -399,6 +446,16 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 	buf_fini(&look.name);
 	buf_fini(&look.folded);
 	buf_fini(&look.text);
+}
+
+void listing_look(struct server *server, const struct method *method, struct slice result,
+		  uint64_t page)
+{
+	CHECK(server->conf.name != NULL);
+	tool_series_note(server, method, result);
+	collisions_note(server, method, result);
+	deny_watch_note(server, method, result, page);
+	pinning_look(server, method, result, page);
 }
 
 /* ---- what a server says of itself ---- */

@@ -20,53 +20,37 @@
 struct call;
 
 /*
- * The response to this call without the items that its caller may not use or see. As with
- * convert_response, returns `env` itself if nothing is left out, or else the envelope of the
+ * The response to this call without the items that its caller may not use or see, and with the others as
+ * they are shown (policy/shown). As with convert_response, returns `env` itself if nothing differs, or else the envelope of the
  * changed response, which lives as long as *convert. NULL: clients could read a different list in
  * it than the one that was checked.
  */
 const struct envelope *listing_filter(struct convert *convert, const struct call *call,
 				      const struct envelope *env);
 
-/* ---- tool series ---- */
-
 /*
- * Which tools are counted by name (process/call_stats): those in their server's lists, as far as
- * there is room.
+ * Looks at a result of this method as the server wrote it, except for sanitize and redact; ignores methods
+ * other than lists. page: listing_kind_page of the cursor of the request; 0: it had none. Each list is
+ * looked at as it arrives, whoever requested it:
+ * - Tools are counted by name (process/call_stats): those in their server's lists, as far as there is
+ *   room.
+ * - Which entries of `deny` fit a tool is remembered (deny_watch_next).
+ * - Items of which another one has the name (policy/shown) are reported, once for each version of the
+ *   rules.
+ * - What needs the operator's approval is reported (policy/pins). With `pin: enforce` such items are neither
+ *   listed nor callable. Removed items are reported only for a list that came as one page. SEC-65.
  */
-
-/* Notes the tools in a result as the server wrote it; ignores methods other than tools/list. */
-void tool_series_note(struct server *server, const struct method *method, struct slice result);
-
-/* ---- entries of deny ---- */
+void listing_look(struct server *server, const struct method *method, struct slice result,
+		  uint64_t page);
 
 /*
- * Notes which of them fit a tool in a result as the server wrote it; ignores other methods. page:
- * listing_kind_page of the cursor of the request; 0: it had none.
- */
-void deny_watch_note(struct server *server, const struct method *method, struct slice result,
-		     uint64_t page);
-/*
- * The next entry from *index on, which goes behind it, that fits no tool of a whole list: perhaps it
- * is misspelt. False: there are no more, or no list has come since the rules changed.
+ * The next entry of deny from *index on, which goes behind it, that fits no tool of a whole list: perhaps
+ * it is misspelt. False: there are no more, or no list has come since the rules changed.
  */
 bool deny_watch_next(const struct server *server, size_t *index, struct rule *rule_r) must_check;
 
 /* ---- pinning ---- */
 
-/*
- * Compares a server's lists with what was approved (policy/pins). Each list is checked as it
- * arrives from the server, whoever requested it, and what needs the operator's approval is
- * reported. With `pin: enforce` such items are neither listed nor callable. SEC-65.
- */
-
-/*
- * Checks a result of this method as the server wrote it, except for sanitize and redact; ignores
- * methods other than lists. page: listing_kind_page of the cursor of the request. Removed items are
- * reported only for a list that came as one page.
- */
-void pinning_look(struct server *server, const struct method *method, struct slice result,
-		  uint64_t page);
 /*
  * Checks what a process of the server says of itself, its response to initialize: the instructions,
  * and what serverInfo has besides name and version. Returns it without what is withheld: `response`

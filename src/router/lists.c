@@ -425,9 +425,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	at_end(convert_fini) struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
-	tool_series_note(list->pool->server, method, env->result.text);
-	deny_watch_note(list->pool->server, method, env->result.text, page_of(list));
-	pinning_look(list->pool->server, method, env->result.text, page_of(list));
+	listing_look(list->pool->server, method, env->result.text, page_of(list));
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, method, env);
 	env = convert_response(&convert,

@@ -47,7 +47,7 @@ static struct slice spell(const char *text)
 
 static void look(const char *result, uint64_t page)
 {
-	pinning_look(&server, method_find(SLICE_LIT("tools/list")), spell(result), page);
+	listing_look(&server, method_find(SLICE_LIT("tools/list")), spell(result), page);
 }
 
 /* How many lines of the log since the last time have this word. */
@@ -147,9 +147,9 @@ static void deny_without_a_tool_is_noticed(void **state)
 
 	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ deny, ARRAY_LEN(deny) };
 	permissions_finish(permissions);
-	deny_watch_note(&server, method, spell("{'tools':[{'name':'one'}],'nextCursor':'x'}"), 0);
+	listing_look(&server, method, spell("{'tools':[{'name':'one'}],'nextCursor':'x'}"), 0);
 	assert_false(deny_watch_next(&server, &at, &rule));
-	deny_watch_note(&server, method, spell("{'tools':[{'name':'two'}]}"), second);
+	listing_look(&server, method, spell("{'tools':[{'name':'two'}]}"), second);
 	assert_true(deny_watch_next(&server, &at, &rule));
 	assert_true(rule.key == RULE_TOOLS_DENY && rule.has_entry);
 	assert_int_equal(rule.entry, 1);
@@ -157,9 +157,9 @@ static void deny_without_a_tool_is_noticed(void **state)
 	server.rules++; /* by a reload: a list has to come first */
 	at = 0;
 	assert_false(deny_watch_next(&server, &at, &rule));
-	deny_watch_note(&server, method, spell("{'tools':[]}"), second); /* of a list from before */
+	listing_look(&server, method, spell("{'tools':[]}"), second); /* of a list from before */
 	assert_false(deny_watch_next(&server, &at, &rule));
-	deny_watch_note(&server, method, spell("{'tools':[]}"), 0);
+	listing_look(&server, method, spell("{'tools':[]}"), 0);
 	for (size_t i = 0; i < ARRAY_LEN(deny); i++)
 		assert_true(deny_watch_next(&server, &at, &rule));
 	assert_false(deny_watch_next(&server, &at, &rule));
@@ -219,7 +219,7 @@ static void slow_names_are_bounded(void **state)
 		buf_append_str(&list, item);
 	}
 	buf_append_str(&list, "{\"name\":\"last\"}]}");
-	pinning_look(&server, method_find(SLICE_LIT("tools/list")), buf_slice(&list), 0);
+	listing_look(&server, method_find(SLICE_LIT("tools/list")), buf_slice(&list), 0);
 	assert_in_range(server.pins.count, 501 + 100, 501 + LISTING_FOLDED_BYTES_MAX / 240);
 	buf_fini(&list);
 }
@@ -264,9 +264,9 @@ static void what_is_new_is_withheld(void **state)
 	const struct method *method = method_find(SLICE_LIT("resources/list"));
 
 	server.conf.pin = PIN_ENFORCE;
-	pinning_look(&server, method, spell("{'resources':[]}"), 0);
+	listing_look(&server, method, spell("{'resources':[]}"), 0);
 	assert_null(find_withheld(read));
-	pinning_look(&server, method, spell("{'resources':[{'uri':'a:b'}]}"), 0);
+	listing_look(&server, method, spell("{'resources':[{'uri':'a:b'}]}"), 0);
 	assert_string_equal(find_withheld(read), "resource");
 }
 

@@ -370,14 +370,6 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 	return true;
 }
 
-/* Looks at what the server itself has written, before any of it is changed. */
-static void look(struct call *call, struct slice result)
-{
-	tool_series_note(call->client->server, call->method, result);
-	deny_watch_note(call->client->server, call->method, result, call->page);
-	pinning_look(call->client->server, call->method, result, call->page);
-}
-
 void result_send(struct call *call, const struct envelope *env)
 {
 	struct convert convert, bridge, listing;
@@ -390,7 +382,7 @@ void result_send(struct call *call, const struct envelope *env)
 	if (!call_tell_response(call, env))
 		return;
 	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
-		look(call, env->result.text);
+		listing_look(call->client->server, call->method, env->result.text, call->page);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
 	env = listing_filter(&listing, call, env);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "process/child.h"
+#include "process/server_rules.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
 #include "router/client.h"
@@ -27,6 +28,7 @@ static void on_new_pool(struct pool *pool)
 	lists_init(&pool->lists);
 	subscriptions_init(&pool->subscriptions);
 	notification_fanout_init(&pool->notices);
+	pool->notices.rules = server_rules(pool->server);
 	url_pending_init(&pool->urls);
 }
 
@@ -36,6 +38,17 @@ static void on_pool_end(struct pool *pool)
 	notification_fanout_fini(&pool->notices);
 	subscriptions_fini(&pool->subscriptions);
 	lists_fini(&pool->lists);
+}
+
+/* The pool's lists are others now, for its processes or the rules of its server are. Members hear of it. */
+static void tell_changes(struct pool *pool, bool is_other)
+{
+	uint64_t rules = server_rules(pool->server);
+
+	is_other |= pool->notices.rules != rules;
+	pool->notices.rules = rules;
+	if (is_other)
+		notification_fanout_tell_changes(pool);
 }
 
 /*
@@ -53,8 +66,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 	listen_begin(upstream);
 	lists_note_ready(pool);
 	subscribe_replay(upstream);
-	if (!is_first && is_other)
-		notification_fanout_tell_changes(pool);
+	tell_changes(pool, !is_first && is_other);
 	/* That may have ended the session. */
 	if (!is_first && !pool_is_shared(pool) && pool->member_count > 0 &&
 	    clock_now_ms() > pool->stopped_at_ms)
@@ -146,12 +158,20 @@ void router_start_server(struct router *router, struct server *server)
 		prestart_look(&router->prestart, server);
 }
 
+static void router_use_rules_in(struct list *pools)
+{
+	LIST_FOREACH_SAFE(node, pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		pool_use_rules(pool);
+		tell_changes(pool, false);
+	}
+}
+
 void router_use_rules(struct router *router)
 {
-	LIST_FOREACH(node, &router->slots.pools)
-		pool_use_rules(container_of(node, struct pool, link));
-	LIST_FOREACH(node, &router->slots.awake)
-		pool_use_rules(container_of(node, struct pool, link));
+	router_use_rules_in(&router->slots.pools);
+	router_use_rules_in(&router->slots.awake);
 }
 
 void router_retire_server(struct router *router, struct server *server)

@@ -107,6 +107,7 @@ struct notices {
 	struct update *current; /* some members know it already; NULL: none is being told */
 	struct list *next;      /* who is told of it next: as the link of a member */
 	struct timer telling;
+	uint64_t rules; /* server_rules, when they last knew which lists there are */
 };
 void notification_fanout_init(struct notices *notices);
 void notification_fanout_fini(struct notices *notices);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/shown.h"
+
+#include "base/buf.h"
+#include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
+
+/* The value for this name; NULL: there is none. */
+static const struct slice *find_value(const struct slice_map *map, struct slice name)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (slice_is_equal(map->items[i].name, name))
+			return map->items[i].values.items;
+	return NULL;
+}
+
+bool shown_differs(const struct shown *shown, enum permission_kind kind)
+{
+	const struct shown_items *items = &shown->kinds[kind];
+
+	CHECK(kind < PERMISSION_KINDS);
+	return items->names.count > 0 || items->descriptions.count > 0 ||
+	       items->annotations.count > 0;
+}
+
+/* ---- names ---- */
+
+/* The real name of what is shown by this one; NULL: nothing is. */
+static const struct slice *find_renamed(const struct shown *shown, enum permission_kind kind,
+					struct slice name)
+{
+	const struct slice_map *names = &shown->kinds[kind].names;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (slice_is_equal(names->items[i].values.items[0], name))
+			return &names->items[i].name;
+	return NULL;
+}
+
+bool shown_is_reachable(const struct shown *shown, enum permission_kind kind, struct slice name)
+{
+	return find_value(&shown->kinds[kind].names, name) != NULL ||
+	       find_renamed(shown, kind, name) == NULL;
+}
+
+bool shown_find_real(const struct shown *shown, enum permission_kind kind, struct slice name,
+		     struct slice *real_r)
+{
+	const struct slice *real = find_renamed(shown, kind, name);
+
+	*real_r = real != NULL ? *real : name;
+	return real != NULL || find_value(&shown->kinds[kind].names, name) == NULL;
+}
+
+/* ---- lists ---- */
+
+struct shown_item {
+	const struct slice *name, *description, *annotations; /* NULL: as it is */
+	struct buf *out;
+	size_t members;
+};
+
+static void begin_member(struct shown_item *item, const char *name)
+{
+	buf_append_str(item->out, item->members++ > 0 ? ",\"" : "\"");
+	buf_append_str(item->out, name);
+	buf_append_str(item->out, "\":");
+}
+
+static int copy_member(struct slice name, struct json value, void *arg)
+{
+	struct shown_item *item = arg;
+
+	if (item->members++ > 0)
+		buf_append_char(item->out, ',');
+	buf_append_slice(item->out, slice_between(name.p - 1, value.text.p));
+	buf_append_slice(item->out, value.text);
+	return 0;
+}
+
+static int copy_annotation(struct slice name, struct json value, void *arg)
+{
+	const struct shown_item *item = arg;
+
+	if (scan_member(*item->annotations, name).type != JSON_ABSENT)
+		return 0;
+	return copy_member(name, value, arg);
+}
+
+/* The server's annotations, and the operator's in their place. */
+static void append_annotations(struct shown_item *item, struct json own)
+{
+	struct shown_item inner = { .annotations = item->annotations, .out = item->out };
+
+	begin_member(item, "annotations");
+	buf_append_char(item->out, '{');
+	if (own.type == JSON_OBJECT)
+		scan_members(own.text, copy_annotation, &inner);
+	scan_members(*item->annotations, copy_member, &inner);
+	buf_append_char(item->out, '}');
+}
+
+static int show_member(struct slice name, struct json value, void *arg)
+{
+	struct shown_item *item = arg;
+
+	if ((item->name != NULL && slice_is_equal(name, SLICE_LIT("name"))) ||
+	    (item->description != NULL && slice_is_equal(name, SLICE_LIT("description"))) ||
+	    (item->annotations != NULL && slice_is_equal(name, SLICE_LIT("annotations"))))
+		return 0;
+	return copy_member(name, value, arg);
+}
+
+bool shown_append(const struct shown *shown, enum permission_kind kind, struct slice text,
+		  struct buf *out)
+{
+	const struct shown_items *items = &shown->kinds[kind];
+	struct shown_item item = { .out = out };
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice name;
+	bool is_named = scan_read_string(scan_member(text, SLICE_LIT("name")), &room, &name) == 0;
+	bool is_reachable = !is_named || shown_is_reachable(shown, kind, name);
+
+	if (is_named) {
+		item.name = find_value(&items->names, name);
+		item.description = find_value(&items->descriptions, name);
+		item.annotations = find_value(&items->annotations, name);
+	}
+	if (!is_reachable)
+		return false;
+	if (item.name == NULL && item.description == NULL && item.annotations == NULL) {
+		buf_append_slice(out, text);
+		return true;
+	}
+	buf_append_char(out, '{');
+	if (item.name != NULL) {
+		begin_member(&item, "name");
+		write_string(out, *item.name);
+	}
+	if (item.description != NULL) {
+		begin_member(&item, "description");
+		write_string(out, *item.description);
+	}
+	if (item.annotations != NULL)
+		append_annotations(&item, scan_member(text, SLICE_LIT("annotations")));
+	scan_members(text, show_member, &item);
+	buf_append_char(out, '}');
+	return true;
+}
+
+/* ---- messages ---- */
+
+struct taking {
+	const struct shown *shown;
+	struct buf *out;
+	const char *done; /* the message is there up to here */
+	bool is_unknown;  /* it has a name that nothing has */
+};
+
+static bool take_name(enum permission_kind kind, struct json name, void *arg)
+{
+	struct taking *taking = arg;
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice plain, real;
+
+	if (scan_read_string(name, &room, &plain) == 0) {
+		taking->is_unknown |= !shown_find_real(taking->shown, kind, plain, &real);
+		if (real.p != plain.p) {
+			buf_append_slice(taking->out, slice_between(taking->done, name.text.p));
+			write_string(taking->out, real);
+			taking->done = name.text.p + name.text.n;
+		}
+	}
+	return !taking->is_unknown;
+}
+
+const char *shown_take_message(const struct shown *shown, const struct envelope *env,
+			       struct buf *out)
+{
+	struct taking taking = { shown, out, env->text.p, false };
+	const char *what;
+
+	if (!shown_differs(shown, PERMISSION_TOOL) && !shown_differs(shown, PERMISSION_PROMPT))
+		return NULL;
+	what = uses_visit(env, take_name, &taking);
+	if (taking.done != env->text.p)
+		buf_append_slice(out, slice_between(taking.done, env->text.p + env->text.n));
+	return taking.is_unknown ? what : NULL;
+}
