@@ -126,6 +126,7 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 	      (connections == 0 || clock_now_ms() - g->read_at_ms >= LAST_REQUESTS_MS)) ||
 	     passed_ms >= g->config->drain_timeout_ms)) {
 		router_end_waits(&g->router, REASON_DRAINING);
+		router_end_calls(&g->router, REASON_DRAINING);
 		gateway_finish(g);
 		exporter_finish(g->exporter);
 		return;

@@ -76,20 +76,26 @@ static void fail_calls(struct client_session *cs, enum reason reason)
 		call_fail(container_of(cs->client.calls.next, struct call, link), reason);
 }
 
+void client_session_end_calls(struct session *session, enum reason reason, const char *why)
+{
+	struct client_session *cs = of_session(session);
+
+	server_request_end_all(&cs->client, why);
+	LIST_FOREACH(node, &cs->client.calls)
+		call_give_up(container_of(node, struct call, link), why);
+	fail_calls(cs, reason);
+}
+
 static void on_session_end(struct session *session, enum reason reason)
 {
 	struct client_session *cs = of_session(session);
-	const char *why = "the session has ended";
 
 	CHECK(cs->client.session == session);
 	if (cs->has_begun)
 		LOG_BY(SESSION_END, holder_number(cs->client.principal, &cs->client.peer),
 		       LOG_STR("server", cs->client.server->conf.name),
 		       LOG_STR("reason", reason_get(reason)->text));
-	server_request_end_all(&cs->client, why);
-	LIST_FOREACH(node, &cs->client.calls)
-		call_give_up(container_of(node, struct call, link), why);
-	fail_calls(cs, reason);
+	client_session_end_calls(session, reason, "the session has ended");
 	kept_session_end(&cs->client.kept, reason);
 	subscribe_forget(&cs->client);
 	running_tasks_forget(&cs->client);
@@ -348,6 +354,8 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 	cs->client.kept = one;
 	cs->may_be_kept = true;
 	cs->client.is_ready_to_be_asked = true;
+	/* A late answer to a question of the gateway before must not be one to a question of ours. */
+	cs->client.server_requests.last_id = clock_wall_ms();
 	cs->has_begun = true;
 	counter_add(COUNTER_SESSIONS_CONTINUED);
 	LOG_BY(SESSION_CONTINUED, holder_number(cs->client.principal, &cs->client.peer),

@@ -60,6 +60,11 @@ void client_session_keep_all(struct router *router, bool is_on);
 struct session *client_session_wake(struct router *router, struct server *server,
 				    struct principal *principal, const struct peer *peer,
 				    struct slice id, enum reason *reason_r);
+/*
+ * Its calls fail for this reason, and servers get answers to their questions, and are told `why`. May
+ * end the session.
+ */
+void client_session_end_calls(struct session *session, enum reason reason, const char *why);
 /* The name that the session's client gave itself; empty: not known. */
 const char *client_session_program(struct session *session);
 /* The client of a session. */

@@ -230,6 +230,24 @@ void router_drain(struct router *router)
 	router_end_waits(router, REASON_DRAINING);
 }
 
+void router_end_calls(struct router *router, enum reason reason)
+{
+	struct list *sessions = &router->sessions.sessions;
+	struct list left;
+
+	list_init(&left);
+	list_splice(&left, sessions);
+	while (!list_is_empty(&left)) {
+		struct list *node = left.next;
+
+		list_remove(node);
+		list_append(sessions, node);
+		client_session_end_calls(container_of(node, struct session, link), reason,
+					 "the gateway stops");
+	}
+	client_request_end_all(router, reason);
+}
+
 void router_end_sessions(struct router *router, enum reason reason)
 {
 	struct list *sessions = &router->sessions.sessions;

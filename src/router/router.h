@@ -91,6 +91,8 @@ void router_end_anonymous(struct router *router, enum reason reason);
 void router_drain(struct router *router);
 /* Ends what waits for nothing that could end by itself; sessions and calls go on. */
 void router_end_waits(struct router *router, enum reason reason);
+/* All calls fail, and what servers have asked is answered; sessions go on. */
+void router_end_calls(struct router *router, enum reason reason);
 /* Ends all sessions; then, all processes. */
 void router_end_sessions(struct router *router, enum reason reason);
 void router_end_processes(struct router *router, enum reason reason);

@@ -2,11 +2,15 @@
 """Another program takes the place of the one that runs (mcpgatectl upgrade): architecture.md, "Upgrades"; bridging §4.2."""
 import hashlib
 import os
+import re
 import shutil
 import signal
 import socket
+import ssl
 import threading
+import time
 
+import c60_tls
 import harness
 import wire
 from c70_admin import get
@@ -368,16 +372,44 @@ def a_gateway_that_dies_meanwhile(t):
     eq(s.pid(), pid)
 
 
+QUESTION = ["ask", "q", "elicitation/create", {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}]
+
+
 @case(daemon=False, deadline=40)
 def calls_that_take_too_long(t):
-    """drain_timeout: the process goes on with its call, whose answer is for nobody."""
+    """drain_timeout: they fail, a question of the server's among them is answered, and nobody waits for longer. The process goes on."""
     start(t, config={"drain_timeout": "1s"})
-    s = t.session()
+    s, other = t.session(caps={"elicitation": {}}), t.session()
     pid = s.pid()
-    call = s.start_do(["sleep", 4], ["text", "x"])
+    asking, away = s.start_do(QUESTION, ["text", "@q@"]), other.start_do(["progress", 1], ["sleep", 6], ["text", "x"], token="p")
+    eq([one.next()["method"] for one in (asking, away)], ["elicitation/create", "notifications/progress"])
+    away.conn.close()
+    began = time.monotonic()
     upgrade(t)
-    call.conn.close()
+    harness.within(began, 3, "the upgrade")
+    for call in (asking, other.resume(away.last_id)):
+        eq(call.final()["error"]["data"]["reason"], "draining")
     eq(s.pid(), pid)
+    wait_for(lambda: b'"action":"cancel"' in t.daemon.record(pid), 10, "the answer to the question")
+
+
+@case(daemon=False, deadline=40)
+def questions_that_are_open(t):
+    """One that belongs to no call is answered at once; whoever answers it later answers no other one."""
+    start(t)
+    s = t.session(caps={"elicitation": {}})
+    stream = s.get()
+    s.do(["background", [["sleep", 0.3], QUESTION]], ["text", "x"])
+    before = stream.next()["id"]
+    upgrade(t)
+    eq(s.respond(before, {"action": "accept", "content": {}}).status, 202)
+    wait_for(lambda: b'"action":"cancel"' in t.daemon.record(s.pid()), 10, "the answer to the question")
+    call = s.start_do(QUESTION, ["text", "@q@"])
+    question = call.next()["id"]
+    ok(question > before, "another number", before, question)
+    s.respond(question, {"action": "decline"})
+    call.final()
+    ok(b"accept" not in t.daemon.record(s.pid()), "the late answer goes nowhere")
 
 
 @case(daemon=False, deadline=40)
@@ -453,3 +485,61 @@ def the_keeper_is_killed_afterwards(t):
     t.daemon.forgiven = True
     t.daemon.process.wait()
     wait_for(lambda: not any(is_alive(p) for p in pids), 10, "their ends")
+
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+@case(daemon=False, deadline=60)
+def over_tls(t):
+    """Calls and streams; certificates that were renewed before or are afterwards, and one that cannot be used."""
+    def shown():
+        return c60_tls.leaf(c60_tls.health(daemon.at()))
+    c60_tls.copy("server", "live4")
+    daemon = c60_tls.start(t, dict(c60_tls.tls_config("live4"), drain_timeout="20s"))
+    s = t.session()
+    pid = s.pid()
+    eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    stream = s.get()
+    s.do(updated("r:a"), ["text", "x"])
+    eq(stream.next()["params"], {"uri": "r:a"})
+    call = s.start_do(["progress", 1], ["sleep", 1], ["text", "late"], token="p")
+    eq(call.next()["method"], "notifications/progress")
+    begin_upgrade(t)
+    late = s.start_do(["text", "@PID@"])
+    eq(call.final()["result"]["content"][0]["text"], "late")
+    upgraded(t)
+    eq(late.final()["result"]["content"][0]["text"], str(pid))
+    s.do(updated("r:a"), ["text", "x"])
+    again = s.resume(stream.last_id)
+    wait_for(lambda: again.next().get("params") == {"uri": "r:a"}, 10, "the update")
+    eq(shown(), c60_tls.leaf_of("server"))
+    c60_tls.copy("renewed", "live4")
+    c60_tls.reload(daemon)
+    eq(shown(), c60_tls.leaf_of("renewed"))
+    t.expect_error_log("upgrade_refused")
+    shutil.copy(c60_tls.path("second.key"), c60_tls.path("live4.key"))
+    ok("does not belong" in upgrade(t, status=1)[1], "why")
+    c60_tls.copy("server", "live4")
+    upgrade(t, 2)
+    eq([shown(), s.pid()], [c60_tls.leaf_of("server"), pid])
+
+
+@case(daemon=False, deadline=60)
+def with_a_certificate_of_its_own(t):
+    """--tls self: the same certificate afterwards."""
+    tokens = os.path.join(t.directory(), "tokens")
+    with open(tokens, "w") as f:
+        f.write(TOKEN + "\n")
+    os.chmod(tokens, 0o600)
+    argv = ["--listen", "0.0.0.0:0", "--tls", "self", "--token-file", tokens, "--"] + harness.child_argv({})
+    daemon = c60_tls.TlsDaemon({}, None, {}, args=argv)
+    t.daemons.append(daemon)
+    t.daemon = daemon
+    daemon.admin = os.path.join(daemon.dir, "mcpgated", "admin.sock")
+    file = re.search(r"certificate: (\S+), until", "\n".join(daemon.lines)).group(1)
+    daemon.address = wire.TlsAddress(("127.0.0.1", daemon.plain_address[1]), ssl.create_default_context(cafile=file), "localhost")
+    s = t.session("main", path="/mcp", token=TOKEN)
+    pid = s.pid()
+    upgrade(t)
+    eq(s.pid(), pid)
