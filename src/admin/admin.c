@@ -194,7 +194,7 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 {
 	(void)handler;
 	(void)status;
-	value_write(value_pack("{s:s}", "error", reason), body);
+	value_write(value_pack("{s:o?}", "error", value_text(slice_str(reason))), body);
 }
 
 /* To answers of the servers' MCP endpoints as well. */

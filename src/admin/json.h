@@ -26,7 +26,10 @@ struct json_t;
 /* Empty values; owned by the caller. */
 struct json_t *value_object(void);
 struct json_t *value_array(void);
-/* As json_pack, which has room and texts in UTF-8; owned by the caller. */
+/*
+ * As json_pack; owned by the caller. Its "s" is for texts of the program and names of servers, which are
+ * ASCII: any other goes through value_text.
+ */
 struct json_t *value_pack(const char *format, ...) __attribute__((returns_nonnull));
 
 /* Each sets a new member; members keep this order. value_set takes value; NULL: null. */

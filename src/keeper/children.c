@@ -943,12 +943,8 @@ void children_hand_over(const struct children *children, struct handover *to)
 		const struct row *row = container_of(node, struct row, link);
 		char owner[2 * IPC_OWNER_BYTES + 1], digest[CONFIG_DIGEST_BYTES + 1];
 
-		if (row->state != ROW_RUNNING)
+		if (row->state != ROW_RUNNING || !row_may_be_offered(children, row))
 			continue;
-		if (!row_may_be_offered(children, row)) {
-			row_signal(row, SIGKILL);
-			continue;
-		}
 		text_to_hex(row->owner, row->owner_bytes, owner);
 		owner[2 * row->owner_bytes] = '\0';
 		config_digest_processes(row_server(children, row), digest);
@@ -1052,15 +1048,22 @@ void children_kill_server(struct children *children, size_t server)
 	kill_of_server(&children->others, server);
 }
 
-void children_set_gateway(struct children *children, int gateway_fd)
+void children_kill_others(struct children *children)
 {
 	kill_list(children, &children->starting);
 	LIST_FOREACH_SAFE(node, &children->others) {
 		struct row *row = container_of(node, struct row, link);
 
-		if (gateway_fd < 0 || !row_may_be_offered(children, row))
+		if (!row_may_be_offered(children, row))
 			row_kill(children, row);
 	}
+}
+
+void children_set_gateway(struct children *children, int gateway_fd)
+{
+	children_kill_others(children);
+	if (gateway_fd < 0)
+		kill_list(children, &children->others);
 	children->judged_count = 0;
 	children->gateway_fd = gateway_fd;
 	children->owes_end = gateway_fd >= 0;

@@ -106,6 +106,8 @@ void children_keep(struct children *children);
 void children_keep_orderly(struct children *children);
 /* Sends this signal (0: none) to those that children_keep_orderly forgot. Returns how many are left. */
 size_t children_end_others(struct children *children, int number);
+/* Kills and forgets all but those that were kept. */
+void children_kill_others(struct children *children);
 /* Writes those that were kept for the next program. */
 void children_hand_over(const struct children *children, struct handover *to);
 /*

@@ -75,7 +75,8 @@ int handover_take_named(struct handover *handover, const char *word, const char 
 	return -1;
 }
 
-int handover_take_memory(struct handover *handover, const char *name, size_t size)
+int handover_take_memory(struct handover *handover, const char *name, size_t size,
+			 struct error *err)
 {
 	const char *line;
 	struct stat status;
@@ -86,11 +87,13 @@ int handover_take_memory(struct handover *handover, const char *name, size_t siz
 	while ((line = handover_next(handover, "memory", &at)) != NULL) {
 		if (sscanf(line, "%d %31s", &fd, found) != 2 || strcmp(found, name) != 0)
 			continue;
-		return fstat(fd, &status) == 0 && (size_t)status.st_size == size ?
-			       handover_take(handover, fd) :
-			       -2;
+		if (fstat(fd, &status) == 0 && (size_t)status.st_size == size &&
+		    handover_take(handover, fd) >= 0)
+			return fd;
+		return error_set(err, ERROR_INVALID,
+				 "the program before has left another kind of memory for %s", name);
 	}
-	return -1;
+	return 0;
 }
 
 void handover_copy(struct handover *handover, const struct handover *from, const char *word)

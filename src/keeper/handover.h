@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/error.h"
 
 struct handover {
 	struct buf text; /* lines, each ended by '\0'; empty: there is nothing */
@@ -32,8 +33,12 @@ const char *handover_next(const struct handover *handover, const char *word, siz
 int handover_take(struct handover *handover, int fd);
 /* The same for the first line "WORD FD NAME" whose descriptor is there still. */
 int handover_take_named(struct handover *handover, const char *word, const char *name);
-/* The same for the memory file of a line "memory FD NAME"; -1: there is none, -2: it has another size. */
-int handover_take_memory(struct handover *handover, const char *name, size_t size);
+/*
+ * The same for the memory file of a line "memory FD NAME". 0: there is none. -1: it has another size, so that it
+ * cannot be read.
+ */
+int handover_take_memory(struct handover *handover, const char *name, size_t size,
+			 struct error *err) must_check;
 /* Adds the lines with this word, of another program, and the descriptors that they begin with. */
 void handover_copy(struct handover *handover, const struct handover *from, const char *word);
 /* Closes what was not taken. No-op if there is nothing. */

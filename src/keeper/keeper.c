@@ -170,6 +170,79 @@ static void keeper_on_reaper_exit(struct keeper *keeper)
 	children_set_reaper(&keeper->children);
 }
 
+/* ---- another program ---- */
+
+/* The next gateway is this program's again. */
+static void keeper_give_up_upgrade(struct keeper *keeper, const char *why)
+{
+	LOG(UPGRADE_FAILED, LOG_STR("error", why));
+	keeper->children.outcome = IPC_UPGRADE_FAILED;
+	keeper_set_state(keeper, KEEPER_RUNNING);
+}
+
+static void keeper_write_handover(struct keeper *keeper, struct handover *to)
+{
+	const struct {
+		const char *name;
+		int fd;
+	} files[] = {
+		{ "denials", keeper->gateway_deny },
+		{ "pipes", keeper->gateway_pipes },
+		{ "streams", keeper->gateway_streams },
+		{ "seal", keeper->gateway_seal },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		handover_write(to, "memory %d %s", handover_give(to, files[i].fd), files[i].name);
+	if (keeper->reaper.fd >= 0)
+		handover_write(to, "reaper %d %d", (int)keeper->reaper.pid,
+			       handover_give(to, keeper->reaper.fd));
+	if (keeper->cgroups.path != NULL)
+		handover_write(to, "cgroups %" PRIu64 " %d %s", keeper->cgroups.last,
+			       (int)keeper->reaper.pid, keeper->cgroups.path);
+	listeners_hand_over(keeper_config(keeper), keeper->listeners, to);
+	text_stores_hand_over(&keeper->text_stores, to);
+	launch_hand_over(&keeper->launch, to);
+	children_hand_over(&keeper->children, to);
+}
+
+/* Returns if the new program cannot be executed. */
+static void keeper_hand_over(struct keeper *keeper)
+{
+	struct handover to = { .fds = NULL };
+	struct error err = { ERROR_NONE, "" };
+
+	CHECK(keeper->upgrade->checker == 0);
+	children_kill_others(&keeper->children);
+	keeper_write_handover(keeper, &to);
+	programs_hand_over(keeper->programs, &to);
+	if (audit_writer_is_through(&keeper->audit))
+		(void)!upgrade_execute(keeper->upgrade, &to, &err);
+	else
+		error_set(&err, ERROR_BUSY, "audit records wait to be written");
+	to.fd_count = 0; /* what was given is still ours */
+	handover_fini(&to);
+	keeper_give_up_upgrade(keeper, err.text);
+}
+
+/* The new program's gateway does not start: the program before goes on. Returns if it cannot be executed. */
+static void keeper_go_back(struct keeper *keeper)
+{
+	struct handover to = { .fds = NULL };
+	struct error err = { ERROR_NONE, "" };
+
+	LOG(UPGRADE_FAILED,
+	    LOG_STR("error", "the gateway of the new program has ended at its start"));
+	children_keep_orderly(&keeper->children);
+	children_kill_others(&keeper->children);
+	keeper_write_handover(keeper, &to);
+	(void)!upgrade_go_back(keeper->upgrade, &to, &err);
+	LOG(UPGRADE_FAILED, LOG_STR("error", err.text));
+	to.fd_count = 0;
+	handover_fini(&to);
+	keeper->children.outcome = IPC_UPGRADE_FAILED;
+}
+
 /* ---- the gateway ---- */
 
 static int keeper_make_gateway(struct keeper *keeper, struct error *err)
@@ -249,8 +322,6 @@ static uint64_t stop_time_ms(const struct config *config)
 	return config->drain_delay_ms + config->drain_timeout_ms + longest_ms(config, true) +
 	       longest_ms(config, false) + STOP_RESERVE_MS;
 }
-
-static void keeper_go_back(struct keeper *keeper);
 
 static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 {
@@ -343,7 +414,7 @@ static void keeper_on_stop(struct keeper *keeper)
 	keeper->drains_owed++;
 }
 
-/* ---- another program ---- */
+/* ---- upgrades ---- */
 
 static uint64_t earlier(uint64_t one, uint64_t other)
 {
@@ -371,7 +442,9 @@ static void keeper_on_upgrade(struct keeper *keeper, uint64_t order)
 {
 	struct error err = { ERROR_NONE, "" };
 
-	if (keeper->upgrade->argv == NULL)
+	if (!reload_may_follow(&keeper->reload))
+		error_set(&err, ERROR_BUSY, "too many orders at a time");
+	else if (keeper->upgrade->argv == NULL)
 		error_set(&err, ERROR_INVALID, "where this program is cannot be seen (/proc)");
 	else if (keeper->state != KEEPER_RUNNING || keeper->upgrade->checker > 0 ||
 		 keeper->reload.state != RELOAD_IDLE)
@@ -392,16 +465,6 @@ static void keeper_begin_upgrade(struct keeper *keeper)
 	keeper->settle_at_ms = clock_now_ms();
 	keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
 }
-
-/* The next gateway is this program's again. */
-static void keeper_give_up_upgrade(struct keeper *keeper, const char *why)
-{
-	LOG(UPGRADE_FAILED, LOG_STR("error", why));
-	keeper->children.outcome = IPC_UPGRADE_FAILED;
-	keeper_set_state(keeper, KEEPER_RUNNING);
-}
-
-static void keeper_hand_over(struct keeper *keeper);
 
 /* The new program has checked the configuration: before the gateway is asked to make place, or once all is settled. */
 static void keeper_on_checked(struct keeper *keeper, int status)
@@ -425,67 +488,6 @@ static void keeper_on_checked(struct keeper *keeper, int status)
 		reload_answer(&keeper->reload, order, false, buf_slice(&report));
 	}
 	buf_fini(&report);
-}
-
-static void keeper_write_handover(struct keeper *keeper, struct handover *to)
-{
-	const struct {
-		const char *name;
-		int fd;
-	} files[] = {
-		{ "denials", keeper->gateway_deny },
-		{ "pipes", keeper->gateway_pipes },
-		{ "streams", keeper->gateway_streams },
-		{ "seal", keeper->gateway_seal },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		handover_write(to, "memory %d %s", handover_give(to, files[i].fd), files[i].name);
-	if (keeper->reaper.fd >= 0)
-		handover_write(to, "reaper %d %d", (int)keeper->reaper.pid,
-			       handover_give(to, keeper->reaper.fd));
-	if (keeper->cgroups.path != NULL)
-		handover_write(to, "cgroups %" PRIu64 " %d %s", keeper->cgroups.last,
-			       (int)keeper->reaper.pid, keeper->cgroups.path);
-	listeners_hand_over(keeper_config(keeper), keeper->listeners, to);
-	text_stores_hand_over(&keeper->text_stores, to);
-	launch_hand_over(&keeper->launch, to);
-	children_hand_over(&keeper->children, to);
-}
-
-/* Returns if the new program cannot be executed. */
-static void keeper_hand_over(struct keeper *keeper)
-{
-	struct handover to = { .fds = NULL };
-	struct error err = { ERROR_NONE, "" };
-
-	CHECK(keeper->upgrade->checker == 0);
-	keeper_write_handover(keeper, &to);
-	programs_hand_over(keeper->programs, &to);
-	if (audit_writer_is_through(&keeper->audit))
-		(void)!upgrade_execute(keeper->upgrade, &to, &err);
-	else
-		error_set(&err, ERROR_BUSY, "audit records wait to be written");
-	to.fd_count = 0; /* what was given is still ours */
-	handover_fini(&to);
-	keeper_give_up_upgrade(keeper, err.text);
-}
-
-/* The new program's gateway does not start: the program before goes on. Returns if it cannot be executed. */
-static void keeper_go_back(struct keeper *keeper)
-{
-	struct handover to = { .fds = NULL };
-	struct error err = { ERROR_NONE, "" };
-
-	LOG(UPGRADE_FAILED,
-	    LOG_STR("error", "the gateway of the new program has ended at its start"));
-	children_keep_orderly(&keeper->children);
-	keeper_write_handover(keeper, &to);
-	(void)!upgrade_go_back(keeper->upgrade, &to, &err);
-	LOG(UPGRADE_FAILED, LOG_STR("error", err.text));
-	to.fd_count = 0;
-	handover_fini(&to);
-	keeper->children.outcome = IPC_UPGRADE_FAILED;
 }
 
 /* A gateway that does not exit. Returns when it is one. */
@@ -715,6 +717,8 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 	} else if (pid == keeper->upgrade->checker) {
 		keeper_on_checked(keeper, status);
 	} else {
+		/* It may be one that was killed when the program before handed over. */
+		(void)reaper_remove(&keeper->reaper, pid);
 		LOG(ORPHAN_REAPED, LOG_INT("pid", pid));
 	}
 }
@@ -914,12 +918,9 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 /* The memory file of the program before, or a new one. */
 static int keeper_share(struct keeper *keeper, const char *name, size_t size, struct error *err)
 {
-	int left = handover_take_memory(&keeper->upgrade->from, name, size);
+	int left = handover_take_memory(&keeper->upgrade->from, name, size, err);
 
-	if (left == -2)
-		return error_set(err, ERROR_INVALID,
-				 "the program before has left another kind of memory for %s", name);
-	return left >= 0 ? left : memory_file_shared(name, size, err);
+	return left != 0 ? left : memory_file_shared(name, size, err);
 }
 
 /* What every gateway gets. */
@@ -941,8 +942,8 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	if (keeper->gateway_streams < 0)
 		return -1;
 	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
-	keeper->gateway_seal = handover_take_memory(from, "seal", SEAL_KEY_BYTES);
-	if (keeper->gateway_seal < 0)
+	keeper->gateway_seal = handover_take_memory(from, "seal", SEAL_KEY_BYTES, err);
+	if (keeper->gateway_seal == 0)
 		keeper->gateway_seal = memory_file_random("seal key", SEAL_KEY_BYTES, err);
 	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
 }

@@ -38,6 +38,7 @@
 #include "io/ipc.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/launch.h"
+#include "keeper/reload.h"
 #include "obs/log.h"
 
 typedef int gateway_fn(struct config *config, const int *listeners, size_t count, int keeper_fd);
@@ -1662,6 +1663,33 @@ static int gateway_floods(struct config *config, const int *listeners, size_t co
 	return serve_until_drain(keeper_fd);
 }
 
+static int gateway_orders(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct ipc_message order = { .type = IPC_RELOAD, .reload = { 1, 1 } };
+	struct error err;
+
+	(void)config, (void)listeners, (void)count;
+	ask(keeper_fd, IPC_READY, 0, 0, 0);
+	while (order.reload.order <= 200)
+		if (ipc_send(keeper_fd, &order, &err) == 0)
+			order.reload.order++;
+	say("done\n");
+	pause();
+	return 0;
+}
+
+/* REL-40: a gateway that was taken over orders upgrades as often as it likes. */
+static void orders_of_upgrades_are_bounded(void **state)
+{
+	start(gateway_orders, "");
+	assert_string_equal(next_line(), "done");
+	wait_for_log("too many orders");
+	assert_in_range(count_logged("cannot be seen"), RELOAD_ORDERS_AT_ONCE, 100);
+	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
+	wait_for_end();
+	assert_nothing_left();
+}
+
 /* Leaves as many lines as there is room for behind. */
 static int gateway_babbles(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
@@ -1931,6 +1959,7 @@ static int gateway_program(void)
 		{ "gateway_family", gateway_family },
 		{ "gateway_heir", gateway_heir },
 		{ "gateway_floods", gateway_floods },
+		{ "gateway_orders", gateway_orders },
 		{ "gateway_forges", gateway_forges },
 		{ "gateway_forgets", gateway_forgets },
 		{ "gateway_has_key", gateway_has_key },
@@ -1998,6 +2027,7 @@ int main(int argc, char **argv)
 		TEST(gateway_that_does_not_stop_is_killed),
 		TEST(gateway_cannot_forge_the_log),
 		TEST(gateway_cannot_fill_the_log),
+		TEST(orders_of_upgrades_are_bounded),
 		TEST(last_words_of_a_gateway_are_bounded),
 		TEST(hangup_opens_the_log_anew),
 		TEST(systemd_hears_of_ready_watchdog_and_stop),

@@ -444,15 +444,16 @@ static uint64_t find_order_time(const struct reload *reload)
 	return reload->orders_due_ms > at_once ? reload->orders_due_ms - at_once : 0;
 }
 
-static void follow_order(struct reload *reload)
+bool reload_may_follow(struct reload *reload)
 {
 	uint64_t now_ms = clock_now_ms();
 
+	if (now_ms < find_order_time(reload))
+		return false;
 	if (reload->orders_due_ms < now_ms)
 		reload->orders_due_ms = now_ms;
 	reload->orders_due_ms += RELOAD_ORDER_EACH_MS;
-	reopen(reload);
-	reload_start(reload);
+	return true;
 }
 
 void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
@@ -547,9 +548,10 @@ uint64_t reload_do_due(struct reload *reload, int gateway_fd, pid_t gateway)
 	if (reload->state == RELOAD_IDLE && !reload->is_stopped && reload->is_owed)
 		reload_start(reload);
 	else if (reload->state == RELOAD_IDLE && !reload->is_stopped && is_ordered) {
-		if (clock_now_ms() < find_order_time(reload))
+		if (!reload_may_follow(reload))
 			return find_order_time(reload);
-		follow_order(reload);
+		reopen(reload);
+		reload_start(reload);
 	}
 	if (reload->state < RELOAD_SENDING || gateway_fd < 0)
 		return UINT64_MAX;

@@ -109,6 +109,8 @@ void reload_ask(struct reload *reload);
  * The same, but entirely when due: a gateway's IPC_RELOAD with this number; it is told the outcome.
  */
 void reload_on_order(struct reload *reload, uint64_t number);
+/* Counts an order, of a reload or of an upgrade. False: it comes too early. */
+bool reload_may_follow(struct reload *reload) must_check;
 /* Answers an order that is no reload, with a report of `text`. */
 void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct slice text);
 /*

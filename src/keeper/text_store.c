@@ -448,12 +448,12 @@ static int text_store_init(struct text_store *store, const struct text_kind *kin
 			   const struct config *config, struct handover *from, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
-	int left = handover_take_memory(from, kind->name, HALVES_BYTES(kind->room));
+	int left = handover_take_memory(from, kind->name, HALVES_BYTES(kind->room), err);
 
 	*store = (struct text_store){ .kind = kind, .directory = -1, .lock = -1 };
 	choose_name(store, config);
 	store->memory =
-		left >= 0 ? left : memory_file_shared(kind->name, HALVES_BYTES(kind->room), err);
+		left != 0 ? left : memory_file_shared(kind->name, HALVES_BYTES(kind->room), err);
 	if (store->memory < 0)
 		return -1;
 	store->is_used = kind->is_used(config);
@@ -461,7 +461,7 @@ static int text_store_init(struct text_store *store, const struct text_kind *kin
 		note_outcome(store, take_file(store, &why), &why);
 	else if (kind->is_of_address)
 		forget_file(store);
-	if (left >= 0) {
+	if (left > 0) {
 		text_store_note(store); /* the program before may not have come to write it */
 		return 0;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a gateway leaves is bounded, copied and kept, whatever it is. SEC-68 */
 #include "keeper/handover.h"
+#include "keeper/programs.h"
 #include "keeper/text_store.h"
 
 #include <fcntl.h>
@@ -422,6 +423,21 @@ static void any_number_is_taken(void **state)
 	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 }
 
+/* It is never taken for none: there would be no sessions, and pins at first sight. */
+static void what_cannot_be_read_is_no_beginning(void **state)
+{
+	struct handover from = { .fds = NULL };
+	struct text_stores other;
+	struct error err;
+	int fd = memory_file_shared("pins", 5, &err);
+
+	handover_write(&from, "memory %d %s", handover_give(&from, fd), "pins");
+	assert_int_equal(text_stores_init(&other, &config, &from, &err), -1);
+	assert_string_equal(err.text,
+			    "the program before has left another kind of memory for pins");
+	handover_fini(&from);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +456,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_daemon_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(sessions_are_of_an_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_number_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_no_beginning, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_pins_touches_nothing, setup, teardown),
 	};
 

@@ -31,6 +31,7 @@ static char **own_argv;
 static void take(struct upgrade *upgrade)
 {
 	struct handover *from = &upgrade->from;
+	struct error err;
 	const char *line;
 	size_t at = 0;
 	int fd;
@@ -41,9 +42,10 @@ static void take(struct upgrade *upgrade)
 	line = handover_next(from, "word", &at);
 	DEMAND(line != NULL && strcmp(line, "three") == 0);
 	DEMAND(handover_next(from, "word", &at) == NULL);
-	DEMAND(handover_take_memory(from, "none", 5) == -1);
-	DEMAND(handover_take_memory(from, "five", 6) == -2);
-	fd = handover_take_memory(from, "five", 5);
+	DEMAND(handover_take_memory(from, "none", 5, &err) == 0);
+	DEMAND(handover_take_memory(from, "five", 6, &err) == -1);
+	DEMAND(strstr(err.text, "another kind of memory for five") != NULL);
+	fd = handover_take_memory(from, "five", 5, &err);
 	DEMAND(fd > STDERR_FILENO && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	DEMAND(handover_take(from, fd) == -1);
 	handover_fini(from);
