@@ -21,11 +21,13 @@ from harness import case, eq, fd_count, is_alive, ok, wait_for
 
 PROGRAMS = ("mcpgated", "mcpgated-demo", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote")
 SERVERS = {"main": {"script": {}}}
-SHARED = {"main": {"script": {}}, "common": {"script": {}, "isolation": "shared"}}
 
 
-def start(t, servers=None, config=None, **more):
-    return t.start(servers or SERVERS, config, **more)
+def start(t, servers=None, config=None, caps=None, **more):
+    """A daemon, a session of its first server, and the process that the session has to itself."""
+    t.start(servers or SERVERS, config, **more)
+    s = t.session(next(iter(t.daemon.servers)), caps=caps)
+    return s, s.pid()
 
 
 def upgraded(t, count=1, gateways=None):
@@ -54,12 +56,19 @@ def begin_upgrade(t):
     ok(b'"used":true' in answers[0], "it is told before", answers)
 
 
+def start_in_a_call(t, *steps, **more):
+    """The same, and an upgrade that waits for this call."""
+    s, pid = start(t, config={"drain_timeout": "20s"}, **more)
+    call = s.start_do(*steps, ["text", "x"])
+    begin_upgrade(t)
+    return s, pid, call
+
+
 @case(daemon=False, deadline=40)
 def sessions_go_on(t):
     """The same processes, whose clients notice nothing; for systemd the same daemon; and nothing piles up."""
-    start(t)
-    s, other, pid = t.session(caps={"sampling": {}}), t.session(), None
-    pid, keeper = s.pid(), t.daemon.pid
+    s, pid = start(t, caps={"sampling": {}})
+    other, keeper = t.session(), t.daemon.pid
     eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
     fds, gateways = [], {t.daemon.gateway}
     for count in range(1, 4):
@@ -87,9 +96,7 @@ def sessions_go_on(t):
 @case(daemon=False, deadline=40)
 def calls_finish_first(t):
     """What is in flight is answered; who comes meanwhile waits, and is served by the new program."""
-    start(t, config={"drain_timeout": "20s"})
-    s = t.session(caps={"sampling": {}})
-    pid = s.pid()
+    s, pid = start(t, config={"drain_timeout": "20s"}, caps={"sampling": {}})
     conn = t.conn()
     call = s.start_do(["sleep", 1.5], ["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "asked"])
     eq(conn.request("GET", "/healthz").read(), b'{"status":"ok"}\n', "a connection that was there")
@@ -106,8 +113,8 @@ def calls_finish_first(t):
 @case(daemon=False, deadline=60)
 def nobody_is_refused(t):
     """A connection at any moment is served."""
-    start(t)
-    s, over, failed, served = t.session(), threading.Event(), [], []
+    s, pid = start(t)
+    over, failed, served = threading.Event(), [], []
 
     def press():
         while not over.is_set():
@@ -124,7 +131,6 @@ def nobody_is_refused(t):
     threads = [threading.Thread(target=press) for _ in range(3)]
     for thread in threads:
         thread.start()
-    pid = s.pid()
     for count in range(1, 6):
         upgrade(t, count)
     over.set()
@@ -137,9 +143,7 @@ def nobody_is_refused(t):
 @case(daemon=False, deadline=40)
 def refused(t):
     """What the new program says of the configuration comes to the operator; nothing has changed."""
-    start(t)
-    s = t.session()
-    pid = s.pid()
+    s, pid = start(t)
     with open(t.daemon.file, "a") as f:
         f.write("nonsense: 1\n")
     t.expect_error_log("upgrade_refused")
@@ -162,9 +166,9 @@ def blocked(t):
 @case(daemon=False, deadline=40)
 def with_another_configuration(t):
     """The new program reads it: sockets that stay are the same, a server that is changed gets fresh processes, and one that is gone none."""
-    start(t, {"main": {}, "other": {}, "gone": {}})
-    s, other, gone = t.session("main"), t.session("other"), t.session("gone")
-    pids = [one.pid() for one in (s, other, gone)]
+    s, pid = start(t, {"main": {}, "other": {}, "gone": {}})
+    other, gone = t.session("other"), t.session("gone")
+    pids = [pid, other.pid(), gone.pid()]
     port = t.daemon.address[1]
     write(t, {"main": {}, "other": {"script": {"changed": True}}},
           {"listen": [{"address": "127.0.0.1:0"}, {"address": "unix:" + os.path.join(t.daemon.dir, "s")}]})
@@ -181,9 +185,7 @@ def with_another_configuration(t):
 @case(daemon=False, deadline=40)
 def shared_processes_end_by_themselves(t):
     """What is of no session sees the end of its stdin, as at any end, and its sessions go on with a fresh process."""
-    start(t, SHARED)
-    s = t.session("common")
-    before = s.pid()
+    s, before = start(t, {"common": {"script": {}, "isolation": "shared"}})
     upgrade(t)
     ok(s.pid() != before, "a fresh process")
     words = [word for _, word in t.daemon.life(before)]
@@ -193,9 +195,8 @@ def shared_processes_end_by_themselves(t):
 @case(daemon=False, deadline=40)
 def processes_that_stay(t):
     """One that ends neither with its stdin nor at SIGTERM is killed, and nobody waits for longer."""
-    start(t, {"main": {"script": {}}, "common": {"script": {"eof": "ignore", "term": "ignore"}, "isolation": "shared"}})
-    s = t.session()
-    pid, stuck = s.pid(), t.session("common").pid()
+    s, pid = start(t, {"main": {"script": {}}, "common": {"script": {"eof": "ignore", "term": "ignore"}, "isolation": "shared"}})
+    stuck = t.session("common").pid()
     upgrade(t)
     ok(not is_alive(stuck), "it is gone")
     eq(s.pid(), pid)
@@ -230,9 +231,7 @@ def content(name):
 def programs_that_cannot_take_over(t):
     """One that is missing, of a release without this, or that refuses: it is said, and nothing changes."""
     folder = installed(t)
-    start(t, program=os.path.join(folder, "mcpgated"))
-    s = t.session()
-    pid = s.pid()
+    s, pid = start(t, program=os.path.join(folder, "mcpgated"))
     t.expect_error_log("upgrade_refused")
     for name, text, why in (("mcpgated", content("mcpgated").replace(b"mcpgated-handover", b"mcpgated-elsewhat"), "cannot take over"),
                             ("mcpgated", b"#!/bin/sh\nkill -9 $$\n", "signal 9"), ("mcpgated", None, "No such file"), ("mcpgated-gateway", None, "mcpgated-gateway")):
@@ -249,9 +248,8 @@ def programs_that_cannot_take_over(t):
 def a_new_gateway_that_cannot_start(t):
     """The program before goes on, with its own other programs; once all is mended, the next upgrade works."""
     folder = installed(t)
-    start(t, program=os.path.join(folder, "mcpgated"))
-    s = t.session()
-    pid, gateway = s.pid(), t.daemon.gateway
+    s, pid = start(t, program=os.path.join(folder, "mcpgated"))
+    gateway = t.daemon.gateway
     with open("/bin/false", "rb") as f:
         replace(folder, "mcpgated-gateway", f.read())
     t.expect_error_log("upgrade_failed")
@@ -270,11 +268,7 @@ def a_new_gateway_that_cannot_start(t):
 @case(daemon=False, deadline=40)
 def what_changes_meanwhile(t):
     """While calls end, the configuration is broken: the new program looks once more, and the one that runs goes on."""
-    start(t, config={"drain_timeout": "20s"})
-    s = t.session()
-    pid = s.pid()
-    call = s.start_do(["sleep", 1], ["text", "x"])
-    begin_upgrade(t)
+    s, pid, call = start_in_a_call(t, ["sleep", 1])
     with open(t.daemon.file, "a") as f:
         f.write("nonsense: 1\n")
     t.expect_error_log("upgrade_failed")
@@ -288,9 +282,7 @@ def what_changes_meanwhile(t):
 @case(daemon=False, deadline=60)
 def a_process_that_ends_meanwhile(t):
     """It is not handed over: its number may be another process's by then. The session gets a fresh one."""
-    start(t, {"main": {"script": {}}, "slow": {"script": {"eof": "ignore"}, "isolation": "shared"}})
-    s = t.session()
-    pid = s.pid()
+    s, pid = start(t, {"main": {"script": {}}, "slow": {"script": {"eof": "ignore"}, "isolation": "shared"}})
     t.session("slow").pid()
     call = s.start_do(["sleep", 0.2], ["text", "x"])
     begin_upgrade(t)
@@ -309,8 +301,8 @@ def as_an_ordinary_user(t):
     folder = installed(t)
     os.chmod(folder, 0o755)
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    start(t, {"main": {"command": os.path.join(folder, "mcpgated-demo")}}, {"admin": {"metrics": "127.0.0.1:0"}},
-          program=os.path.join(folder, "mcpgated"), prefix=user, prepare=own)
+    t.start({"main": {"command": os.path.join(folder, "mcpgated-demo")}}, {"admin": {"metrics": "127.0.0.1:0"}},
+            program=os.path.join(folder, "mcpgated"), prefix=user, prepare=own)
     s = t.session()
     before, at = get(t, "/processes")["processes"][0]["pid"], t.daemon.log("listen")
     upgrade(t)
@@ -326,9 +318,7 @@ def sockets_of_systemd(t):
     t.conns.extend(listeners)
     move = 'exec 3<&%d 4<&%d; export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=a:b; exec "$@"' % tuple(l.fileno() for l in listeners)
     config = {"listen": [{"address": "systemd:a", "plaintext": True}], "hosts": ["127.0.0.1"], "auth": {"mode": "anonymous"}}
-    start(t, config=config, prefix=["bash", "-c", move, "bash"], keeps=[l.fileno() for l in listeners])
-    s = t.session()
-    pid = s.pid()
+    s, pid = start(t, config=config, prefix=["bash", "-c", move, "bash"], keeps=[l.fileno() for l in listeners])
     upgrade(t, 1)
     write(t, dict(SERVERS), dict(config, listen=config["listen"] + [{"address": "systemd:b", "plaintext": True}]))
     upgrade(t, 2)
@@ -347,10 +337,7 @@ def own(daemon):
 @case(daemon=False, deadline=40)
 def stopped_meanwhile(t):
     """A stop that comes while calls are waited for is one."""
-    start(t, config={"drain_timeout": "20s"})
-    s = t.session()
-    call = s.start_do(["sleep", 1], ["text", "x"])
-    begin_upgrade(t)
+    call = start_in_a_call(t, ["sleep", 1])[2]
     t.daemon.term()
     eq(call.final()["result"]["content"][0]["text"], "x")
     eq(t.daemon.wait(), 0)
@@ -360,11 +347,7 @@ def stopped_meanwhile(t):
 @case(daemon=False, deadline=40)
 def a_gateway_that_dies_meanwhile(t):
     """The upgrade goes on without it."""
-    start(t, config={"drain_timeout": "20s"})
-    s = t.session()
-    pid = s.pid()
-    call = s.start_do(["sleep", 5], ["text", "x"])
-    begin_upgrade(t)
+    s, pid, call = start_in_a_call(t, ["sleep", 5])
     t.expect_error_log("gateway_exit")
     os.kill(t.daemon.gateway, signal.SIGKILL)
     upgraded(t)
@@ -378,9 +361,8 @@ QUESTION = ["ask", "q", "elicitation/create", {"message": "m", "requestedSchema"
 @case(daemon=False, deadline=40)
 def calls_that_take_too_long(t):
     """drain_timeout: they fail, a question of the server's among them is answered, and nobody waits for longer. The process goes on."""
-    start(t, config={"drain_timeout": "1s"})
-    s, other = t.session(caps={"elicitation": {}}), t.session()
-    pid = s.pid()
+    s, pid = start(t, config={"drain_timeout": "1s"}, caps={"elicitation": {}})
+    other = t.session()
     asking, away = s.start_do(QUESTION, ["text", "@q@"]), other.start_do(["progress", 1], ["sleep", 6], ["text", "x"], token="p")
     eq([one.next()["method"] for one in (asking, away)], ["elicitation/create", "notifications/progress"])
     away.conn.close()
@@ -396,27 +378,26 @@ def calls_that_take_too_long(t):
 @case(daemon=False, deadline=40)
 def questions_that_are_open(t):
     """One that belongs to no call is answered at once; whoever answers it later answers no other one."""
-    start(t)
-    s = t.session(caps={"elicitation": {}})
+    s, pid = start(t, caps={"elicitation": {}})
     stream = s.get()
     s.do(["background", [["sleep", 0.3], QUESTION]], ["text", "x"])
     before = stream.next()["id"]
     upgrade(t)
     eq(s.respond(before, {"action": "accept", "content": {}}).status, 202)
-    wait_for(lambda: b'"action":"cancel"' in t.daemon.record(s.pid()), 10, "the answer to the question")
+    wait_for(lambda: b'"action":"cancel"' in t.daemon.record(pid), 10, "the answer to the question")
     call = s.start_do(QUESTION, ["text", "@q@"])
     question = call.next()["id"]
     ok(question > before, "another number", before, question)
     s.respond(question, {"action": "decline"})
     call.final()
-    ok(b"accept" not in t.daemon.record(s.pid()), "the late answer goes nowhere")
+    ok(b"accept" not in t.daemon.record(pid), "the late answer goes nowhere")
 
 
 @case(daemon=False, deadline=40)
 def denials_stay(t):
     """What the operator has ordered stays in force."""
     tokens = [{"name": "a", "sha256": hashlib.sha256(b"t" * 32).hexdigest()}]
-    start(t, config={"auth": {"mode": "token", "tokens": tokens}})
+    t.start(SERVERS, {"auth": {"mode": "token", "tokens": tokens}})
     s = t.session(token="t" * 32)
     s.echo("x")
     ctl(t, "deny", "add", "--sub", "a", "--issuer", "static")
@@ -428,9 +409,7 @@ def denials_stay(t):
 @case(daemon=False, deadline=40)
 def what_a_server_says_meanwhile(t):
     """Messages that wait in its pipe come to the client, and half of one is no loss."""
-    start(t)
-    s = t.session(caps={"sampling": {}})
-    pid = s.pid()
+    s, pid = start(t, caps={"sampling": {}})
     s.do(["text", "x"], ["background", [["sleep", 1], ["log", "warning", "meanwhile"], ["stderr", "all is written\n"]]])
     upgrade(t)
     held(t, pid)
@@ -449,8 +428,7 @@ def updated(text):
 @case(daemon=False, deadline=40)
 def streams_go_on(t):
     """What a client has not got, and what it may ask for again, is there after one upgrade and after another; nothing comes twice."""
-    start(t)
-    s = t.session()
+    s = start(t)[0]
     for name in "abc":
         eq(s.ask("resources/subscribe", {"uri": "r:" + name})["result"], {})
     stream = s.get()
@@ -476,9 +454,7 @@ def streams_go_on(t):
 @case(daemon=False, deadline=40)
 def the_keeper_is_killed_afterwards(t):
     """The program that cleans up knows the processes of before and those of after."""
-    start(t)
-    s = t.session()
-    pid = s.pid()
+    pid = start(t)[1]
     upgrade(t)
     pids = [pid, t.session().pid()]
     os.kill(t.daemon.pid, signal.SIGKILL)
