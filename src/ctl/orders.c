@@ -496,7 +496,7 @@ static uint64_t now_ms(void)
 	return clock_now_ms();
 }
 
-/* Until a gateway answers that has been started since then. NULL: none does any more. */
+/* Until a gateway answers that has been started since then, and knows what has come of it. NULL: none does any more. */
 static json_t *wait_for_another(const struct line *line, uint64_t since_ms)
 {
 	uint64_t heard_ms = since_ms;
@@ -506,7 +506,8 @@ static json_t *wait_for_another(const struct line *line, uint64_t since_ms)
 		json_t *status = ask_quietly(line);
 		json_int_t up_ms = json_integer_value(json_object_get(status, "uptime_ms"));
 
-		if (status != NULL && (uint64_t)up_ms <= now_ms() - since_ms)
+		if (json_is_string(json_object_get(status, "upgrade")) &&
+		    (uint64_t)up_ms <= now_ms() - since_ms)
 			return status;
 		if (status != NULL)
 			heard_ms = now_ms();

@@ -173,9 +173,9 @@ static void keeper_on_reaper_exit(struct keeper *keeper)
 /* ---- another program ---- */
 
 /* The next gateway is this program's again. */
-static void keeper_give_up_upgrade(struct keeper *keeper, const char *why)
+static void keeper_give_up_upgrade(struct keeper *keeper, struct slice why)
 {
-	LOG(UPGRADE_FAILED, LOG_STR("error", why));
+	LOG(UPGRADE_FAILED, LOG_SLICE("error", why));
 	keeper->children.outcome = IPC_UPGRADE_FAILED;
 	keeper_set_state(keeper, KEEPER_RUNNING);
 }
@@ -222,7 +222,7 @@ static void keeper_hand_over(struct keeper *keeper)
 		error_set(&err, ERROR_BUSY, "audit records wait to be written");
 	to.fd_count = 0; /* what was given is still ours */
 	handover_fini(&to);
-	keeper_give_up_upgrade(keeper, err.text);
+	keeper_give_up_upgrade(keeper, slice_str(err.text));
 }
 
 /* The new program's gateway does not start: the program before goes on. Returns if it cannot be executed. */
@@ -466,6 +466,18 @@ static void keeper_begin_upgrade(struct keeper *keeper)
 	keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
 }
 
+/* Why the new program refuses. */
+static struct slice first_error(const struct buf *report)
+{
+	static const struct slice word = SLICE("error ");
+	struct slice rest = buf_slice(report), line = { NULL, 0 };
+
+	while (rest.n > 0 && !slice_has_prefix(line, word))
+		line = slice_cut(&rest, '\n');
+	return slice_has_prefix(line, word) ? slice_of(line.p + word.n, line.n - word.n) :
+					      SLICE_LIT("the new program refuses");
+}
+
 /* The new program has checked the configuration: before the gateway is asked to make place, or once all is settled. */
 static void keeper_on_checked(struct keeper *keeper, int status)
 {
@@ -477,14 +489,14 @@ static void keeper_on_checked(struct keeper *keeper, int status)
 		if (is_fine)
 			keeper_hand_over(keeper);
 		else
-			keeper_give_up_upgrade(keeper, "the new program refuses by now");
+			keeper_give_up_upgrade(keeper, first_error(&report));
 	} else if (is_fine && keeper->state == KEEPER_RUNNING) {
 		keeper_begin_upgrade(keeper);
 		reload_answer(&keeper->reload, order, true, buf_slice(&report));
 	} else if (is_fine) {
 		keeper_refuse_upgrade(keeper, order, "the daemon is about to stop");
 	} else {
-		LOG(UPGRADE_REFUSED, LOG_STR("error", "the new program refuses"));
+		LOG(UPGRADE_REFUSED, LOG_SLICE("error", first_error(&report)));
 		reload_answer(&keeper->reload, order, false, buf_slice(&report));
 	}
 	buf_fini(&report);
@@ -507,7 +519,7 @@ static uint64_t keeper_check_again(struct keeper *keeper)
 	struct error err = { ERROR_NONE, "" };
 
 	if (keeper_check(keeper, 0, &err) < 0)
-		keeper_give_up_upgrade(keeper, err.text);
+		keeper_give_up_upgrade(keeper, slice_str(err.text));
 	return clock_now_ms() + SETTLE_PAUSE_MS;
 }
 
@@ -653,14 +665,15 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, &err) == 0)
 		keeper->ping = PING_OPEN;
 	reload_tell(&keeper->reload, keeper->gateway.fd);
-	/* Behind the answer to whoever has ordered it. */
-	if (keeper->owes_hand_over && !reload_has_untold(&keeper->reload) &&
-	    ipc_send(keeper->gateway.fd, &hand_over, &err) == 0)
-		keeper->owes_hand_over = false;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	fetcher_process_tell(&keeper->fetcher);
 	audit_writer_tell(&keeper->audit, keeper->gateway.fd);
 	children_tell(&keeper->children);
+	/* Behind the answer to whoever has ordered it, and behind the processes that it is to keep. */
+	if (keeper->owes_hand_over && !reload_has_untold(&keeper->reload) &&
+	    !children_has_untold(&keeper->children) &&
+	    ipc_send(keeper->gateway.fd, &hand_over, &err) == 0)
+		keeper->owes_hand_over = false;
 }
 
 static bool keeper_has_untold(const struct keeper *keeper)

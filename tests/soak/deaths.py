@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Sessions over gateways that die, and over upgrades. One daemon after the other: sessions call without pause, and its gateway is killed
-twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times. Each session
-goes on, with the process that it had, and no call is executed twice; at an upgrade none is cut either.
+twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times, either in
+peace, or each second time with kill -9 of the gateway before or after, or of the program that checks. Each session goes on, with the process
+that it had, and no call is executed twice; at an upgrade in peace none is cut either.
 """
 import collections
 import os
@@ -87,14 +88,31 @@ def kill(daemon, rng):
     time.sleep(0.5)
 
 
+def order(daemon):
+    return subprocess.Popen([os.path.join(harness.BIN, "mcpgatectl"), "--socket", daemon.admin, "upgrade"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
 def upgrade(daemon, rng):
     for _ in range(UPGRADES):
         time.sleep(rng.random() * 0.3)
-        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "--socket", daemon.admin, "upgrade"], capture_output=True, timeout=120)
+        done = order(daemon)
+        said = done.communicate(timeout=120)[1]
         if done.returncode != 0:
-            raise Problem("the upgrade: %r" % done.stderr[-300:])
+            raise Problem("the upgrade: %r" % said[-300:])
     if daemon.process.poll() is not None or len(daemon.log("upgraded")) != UPGRADES:
         raise Problem("%d of %d upgrades" % (len(daemon.log("upgraded")), UPGRADES))
+
+
+def kill_upgrading(daemon, rng):
+    """Whatever comes of that one, the next one is as good as any."""
+    daemon.expected_errors.update(("upgrade_failed", "upgrade_refused"))
+    for _ in range(UPGRADES // 2):
+        done = order(daemon)
+        time.sleep(rng.random() * rng.choice((0.05, 0.2, 0.8)))
+        ours = [(pid, name) for pid, (parent, _, name) in harness.processes().items() if parent == daemon.pid]
+        harness.kill(rng.choice([pid for pid, name in ours if name in ("mcpgated", "mcpgated-gatewa")] or [daemon.find_gateway()]))
+        done.communicate(timeout=120)
+        harness.wait_for(lambda: order(daemon).wait() == 0, 20, "an upgrade in peace")
 
 
 def one_daemon(rng, disturb):
@@ -150,3 +168,10 @@ def part_upgrades(options, child):
         raise Problem("seed %d: %d of %d calls were cut" % (seed, cut, calls))
     print("upgrades: seed %d, %d under %d sessions, %d calls: no session lost, no process, no call; the longest took %.1f s"
           % (seed, daemons * UPGRADES, daemons * SESSIONS, calls, longest), flush=True)
+
+
+def part_killed_upgrades(options, child):
+    """Kills in the middle of upgrades end no session, no process of one, and no call twice."""
+    seed, daemons, calls, cut, _ = run(options, kill_upgrading)
+    print("killed_upgrades: seed %d, %d kills under %d sessions, %d calls, %d of them cut: no session lost, no process, nothing twice"
+          % (seed, daemons * (UPGRADES // 2), daemons * SESSIONS, calls, cut), flush=True)

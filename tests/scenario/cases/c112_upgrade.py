@@ -273,10 +273,50 @@ def what_changes_meanwhile(t):
         f.write("nonsense: 1\n")
     t.expect_error_log("upgrade_failed")
     eq(call.final()["result"]["content"][0]["text"], "x")
-    t.daemon.wait_log("upgrade_failed", "refuses by now")
+    t.daemon.wait_log("upgrade_failed", "unknown key 'nonsense'")
     wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "it serves")
     t.daemon.gateway = t.daemon.find_gateway()
     eq([s.pid(), t.daemon.log("upgraded")], [pid, []])
+
+
+@case(daemon=False, deadline=90)
+def many_processes(t):
+    """With more than 1,000 descriptors; and under a gateway that has not taken over yet from one that has died, and has to make place."""
+    folder, count, go = installed(t), 400, os.path.join(t.directory(), "go")
+    t.start({"main": {"command": os.path.join(harness.BIN, "mcpgated-demo"), "pool": {"max": count}, "start": {"rate": 1000}}},
+            {"limits": {"processes": count}, "log": {"level": "info"}}, program=os.path.join(folder, "mcpgated"))
+    sessions = []
+    for _ in range(count):
+        sessions.append(t.session())
+        while t.conns:
+            t.conns.pop().close()
+    def pids():
+        return sorted(p["pid"] for p in get(t, "/processes")["processes"])
+    before = pids()
+    eq(len(before), count)
+    upgrade(t)
+    eq(pids(), before)
+    replace(folder, "mcpgated", b'#!/bin/sh\nuntil [ -e "%s" ]; do sleep 0.1; done\nexec "%s/mcpgated" "$@"\n' % (go.encode(), harness.BIN.encode()))
+    conn = t.conn(address=t.daemon.admin)
+    conn.send(conn.head("POST", "/upgrade", [], 0))
+    wait_for(lambda: len(t.daemon.log("admin_command")) == 2, 10, "the order")
+    dies(t)
+    open(go, "w").close()
+    wait_for(lambda: len(t.daemon.log("upgrade")) == 2, 10, "the upgrade begins")
+    os.kill(t.daemon.find_gateway(), signal.SIGCONT)
+    upgraded(t, 2, gateways=3)
+    wait_for(lambda: pids() == before, 10, "the same processes")
+    sessions[0].ask("tools/list")
+
+
+def dies(t):
+    """The gateway; the next one does nothing yet."""
+    starts = len(t.daemon.log("gateway_start"))
+    t.expect_error_log("gateway_exit")
+    os.kill(t.daemon.gateway, signal.SIGKILL)
+    while len(t.daemon.log("gateway_start")) == starts:
+        time.sleep(0.0005)
+    os.kill(t.daemon.find_gateway(), signal.SIGSTOP)
 
 
 @case(daemon=False, deadline=60)
