@@ -162,7 +162,7 @@ static const char *find_mount(void)
 	return NULL;
 }
 
-/* The group of this process, as a directory. */
+/* The group of this process, as a directory; where the daemon has moved to one of its own, the one that it was started in. */
 static int find_base(char base_r[PATH_BYTES], struct error *err)
 {
 	const char *mount = find_mount();
@@ -178,6 +178,8 @@ static int find_base(char base_r[PATH_BYTES], struct error *err)
 		return error_set(err, ERROR_SYSTEM, "the cgroup of this process is not visible");
 	start = strchr(start, '/');
 	*end = '\0';
+	if (strcmp(strrchr(start, '/'), HOME) == 0)
+		*strrchr(start, '/') = '\0';
 	snprintf(base_r, PATH_BYTES, "%s%s", mount, strcmp(start, "/") == 0 ? "" : start);
 	return 0;
 }

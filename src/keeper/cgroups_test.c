@@ -314,6 +314,45 @@ static void kernel_groups_end_everything(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static void move_to(const char *group)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs("0", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* What the program that takes over checks, and finds, is what the daemon was started in. */
+static void a_daemon_that_has_moved_finds_its_place(void **state)
+{
+	struct config config = { .server_count = 0 };
+	struct error err = { ERROR_NONE, "" };
+	char where[256], home[300];
+	struct cgroups cgroups;
+
+	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
+	if (cgroups.path == NULL)
+		skip();
+	snprintf(where, sizeof(where), "%s", cgroups.path);
+	cgroups_close(&cgroups);
+	*strrchr(where, '/') = '\0';
+	snprintf(home, sizeof(home), "%s/mcpgated-daemon", where);
+	if (mkdir(home, 0755) < 0)
+		skip(); /* another daemon is there, or it is not allowed */
+	move_to(home);
+	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
+	move_to(where);
+	assert_int_equal(rmdir(home), 0);
+	assert_memory_equal(cgroups.path, where, strlen(where));
+	assert_memory_equal(cgroups.path + strlen(where), "/mcpgated-", strlen("/mcpgated-"));
+	assert_null(strstr(cgroups.path, "mcpgated-daemon"));
+	cgroups_close(&cgroups);
+}
+
 /* As the guard does it when the keeper has been killed. */
 static void kernel_groups_are_swept(void **state)
 {
@@ -357,6 +396,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test(kernel_groups_end_everything),
 		cmocka_unit_test(kernel_groups_are_swept),
+		cmocka_unit_test(a_daemon_that_has_moved_finds_its_place),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

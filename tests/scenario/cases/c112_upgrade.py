@@ -12,7 +12,10 @@ import time
 
 import c60_tls
 import harness
+import issuer
 import wire
+from c42_confine import cgroups_of
+from c62_oauth import ORIGIN
 from c70_admin import get
 from c71_ctl import ctl
 from c100_reload import write
@@ -494,13 +497,18 @@ def streams_go_on(t):
 @case(daemon=False, deadline=40)
 def the_keeper_is_killed_afterwards(t):
     """The program that cleans up knows the processes of before and those of after."""
-    pid = start(t)[1]
+    s, pid = start(t)
+    s.do(["grandchild", 60, True], ["text", "x"])
     upgrade(t)
-    pids = [pid, t.session().pid()]
+    pids, groups = [pid, t.session().pid()], cgroups_of(t.daemon)
+    if groups:
+        eq(len([name for name in os.listdir(groups) if name.startswith("main.")]), 2, "groups")
+        pids += t.daemon.grandchildren()
     os.kill(t.daemon.pid, signal.SIGKILL)
     t.daemon.forgiven = True
     t.daemon.process.wait()
     wait_for(lambda: not any(is_alive(p) for p in pids), 10, "their ends")
+    wait_for(lambda: not groups or not os.path.exists(groups), 10, "the end of their groups")
 
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -559,3 +567,26 @@ def with_a_certificate_of_its_own(t):
     pid = s.pid()
     upgrade(t)
     eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=60)
+def servers_of_every_kind(t):
+    """One behind a URL and one that runs as another user keep their processes; the keys of an issuer are fetched anew."""
+    folder, i = installed(t), issuer.Issuer()
+    os.chmod(folder, 0o755)
+    inner = t.start(SERVERS)
+    other = {"command": os.path.join(folder, "mcpgated-demo"), "user": "nobody"} if os.geteuid() == 0 else {}
+    t.daemon = t.start({"far": {"url": inner.endpoints["main"], "scopes": ["use"]}, "other": dict(other, scopes=["use"])},
+                       {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "jwks_interval": "1s"}]}})
+    far, near = [t.session(name, token=i.token("%s/%s/mcp" % (ORIGIN, name))) for name in ("far", "other")]
+    eq(far.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    pid, before = far.pid(), [p["pid"] for p in get(t, "/processes")["processes"]]
+    upgrade(t)
+    eq([far.pid(), [p["pid"] for p in get(t, "/processes")["processes"]]], [pid, before])
+    near.ask("tools/list")
+    stream = far.get()
+    far.do(updated("r:a"), ["text", "x"])
+    wait_for(lambda: stream.next().get("params") == {"uri": "r:a"}, 10, "the update")
+    stream.conn.close()
+    eq(i.asked.count("/jwks"), 2)
+    t.daemon.base_fds = t.daemon.fds()
