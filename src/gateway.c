@@ -253,8 +253,7 @@ static void gateway_on_reloaded(uint64_t order, bool is_used, int fd)
 	at_end(mem_free) char *text = mem_alloc(REPORT_BYTES_MAX);
 	ssize_t n = fd >= 0 ? pread(fd, text, REPORT_BYTES_MAX, 0) : -1;
 
-	if (fd >= 0)
-		close(fd);
+	file_close(&fd);
 	admin_server_tell_reloaded(gateway->admin_server, order, is_used,
 				   n >= 0 ? slice_of(text, (size_t)n) : unread);
 }

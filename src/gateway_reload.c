@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "config/forms.h"
 #include "endpoint/caller.h"
 #include "gateway.h"

@@ -171,8 +171,7 @@ void ports_take_socket(struct ports *ports, size_t listener, int kept, int fd)
 		ports_forget(ports);
 	if (listener != change->socket_count || (kept < 0) != (fd >= 0)) {
 		change->is_broken = true;
-		if (fd >= 0)
-			close(fd);
+		file_close(&fd);
 		return;
 	}
 	change->sockets = mem_resize(change->sockets, (listener + 1) * sizeof(*change->sockets));
@@ -316,8 +315,7 @@ void ports_forget(struct ports *ports)
 	struct ports_change *change = &ports->change;
 
 	for (size_t i = 0; i < change->socket_count; i++)
-		if (change->sockets[i].fd >= 0)
-			close(change->sockets[i].fd);
+		file_close(&change->sockets[i].fd);
 	for (size_t i = 0; i < change->files_count; i++)
 		for (size_t j = 0; j < change->files[i].count; j++)
 			close(change->files[i].fds[j]);

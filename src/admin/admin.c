@@ -11,7 +11,6 @@
 #include "admin/reports.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "endpoint/origin.h"
 #include "obs/log.h"
 
 #define REFUSAL_LOG_MS 10000

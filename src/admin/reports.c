@@ -5,19 +5,16 @@
  */
 #include "admin/reports.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "admin/json.h"
 #include "admin/problems.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "io/ipc.h"
 #include "io/peer.h"
 #include "obs/audit.h"
 #include "obs/counters.h"
 #include "process/child.h"
-#include "router/client_request.h"
 #include "router/parked_call.h"
 #include "router/router.h"
 

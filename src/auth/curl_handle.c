@@ -3,7 +3,6 @@
 #include "auth/curl_handle.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -2,7 +2,6 @@
 /* Counts before the tree is built; the grammar is jansson's. */
 #include "auth/document.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "auth/url.h"

@@ -6,7 +6,6 @@
 #ifndef MCPGATED_AUTH_DPOP_H
 #define MCPGATED_AUTH_DPOP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,10 +7,6 @@
 #ifndef MCPGATED_AUTH_FETCH_SERVICE_H
 #define MCPGATED_AUTH_FETCH_SERVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "auth/collector.h"
 #include "auth/verifier.h"
 #include "base/error.h"

@@ -24,7 +24,6 @@
 #include "policy/rights.h"
 
 struct fetch_client;
-struct roles;
 struct verifier;
 
 /*

@@ -8,7 +8,6 @@
 #include "config/config.h"
 
 #include <openssl/sha.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

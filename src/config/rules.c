@@ -8,7 +8,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -19,7 +18,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/difference.h"
 #include "config/forms.h"
 #include "config/table.h"
 #include "config/tree.h"

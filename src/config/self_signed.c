@@ -302,7 +302,7 @@ static int put_certificate(int directory, const char *name, const X509 *certific
 int self_signed_keep(const char *first, struct slices names, enum self_signed *done_r,
 		     struct error *err)
 {
-	int directory = state_directory_open(true, err);
+	at_end(file_close) int directory = state_directory_open(true, err);
 	at_end(mem_free) char *key_name = mem_printf("%s.key", first),
 			      *name = mem_printf("%s.crt", first);
 	EVP_PKEY *key = directory >= 0 ? keep_key(directory, key_name, err) : NULL;
@@ -321,8 +321,6 @@ int self_signed_keep(const char *first, struct slices names, enum self_signed *d
 	X509_free(made);
 	X509_free(before);
 	EVP_PKEY_free(key);
-	if (directory >= 0)
-		close(directory);
 	return result;
 }
 

@@ -342,14 +342,12 @@ static uint16_t find_port(void)
 		const struct sockaddr_in address = { .sin_family = AF_INET,
 						     .sin_port = htons(port),
 						     .sin_addr = { htonl(INADDR_LOOPBACK) } };
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		at_end(file_close) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		int on = 1;
 		int result = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ?
 				     -1 :
 				     bind(fd, (const struct sockaddr *)&address, sizeof(address));
 
-		if (fd >= 0)
-			close(fd);
 		if (result == 0)
 			return port;
 	}

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/error.h"
 #include "base/slice.h"
 #include "ctl/client.h"
 #include "ctl/line.h"

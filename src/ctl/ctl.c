@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "config/variables.h"
 #include "ctl/client.h"
 #include "ctl/client_config.h"
 #include "ctl/commands.h"

@@ -85,8 +85,7 @@ static char *write_beside(const char *path, struct slice text, const struct stat
 		free(beside);
 		beside = NULL;
 	}
-	if (fd >= 0)
-		close(fd);
+	file_close(&fd);
 	return beside;
 }
 

@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -22,9 +21,7 @@
 #include "router/audit_call.h"
 #include "router/client.h"
 
-struct call;
 struct call_refusal;
-struct client;
 struct modern_head;
 
 enum front {

@@ -5,7 +5,6 @@
 #include "auth/dpop.h"
 #include "auth/verifier.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "endpoint/frontend.h"

@@ -92,7 +92,6 @@ struct msg *egress_join(const struct slice *parts, size_t count);
 
 struct endpoint;
 struct frontend;
-struct http_exchange;
 struct principal;
 
 enum refusal_form {
@@ -155,8 +154,6 @@ struct http_exchange *refusal_send_field(const struct answer *answer, int status
  * connection has room for, keeps it alive while idle, and ends one that is too old, so that its
  * client reconnects for the rest. FRONT-SSE-02, -03, -05, FRONT-GET-05, FRONT-HTTP-12, -13.
  */
-
-struct event_writer;
 
 /* Room for the longest event id. */
 #define EVENT_ID_BYTES 64

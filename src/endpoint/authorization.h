@@ -78,7 +78,6 @@ void access_keep_claims(const struct access *access);
 void access_show(const struct access *access, struct denial_marks *marks_r);
 
 struct http_conn;
-struct roles;
 struct permissions;
 struct session_set;
 struct dpop_memory;

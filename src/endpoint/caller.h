@@ -84,8 +84,6 @@ char *trace_of_head(const struct http_request *http);
  * has not answered for too long. AUTH-SES-06, -07, AUTH-OPQ-08.
  */
 
-struct token_watch;
-
 /* `owner` as in token_watch_new. */
 struct token_watch_ops {
 	/* The stream must end now, cleanly, so that its client reconnects and learns the reason. */

@@ -13,7 +13,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -39,7 +38,6 @@
  * FRONT-OLD-01, FRONT-RES-07
  */
 
-struct revision;
 struct sse_client;
 
 struct sse_get {

@@ -28,7 +28,6 @@
 #include "router/text_set.h"
 #include "session/session.h"
 
-struct client;
 struct leg;
 struct leg_call;
 struct legs;

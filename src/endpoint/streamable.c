@@ -29,7 +29,6 @@
 #include "http/reply.h"
 #include "jsonrpc/param_headers.h"
 #include "jsonrpc/write.h"
-#include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/call_check.h"

@@ -6,11 +6,9 @@
 #include "http/acceptor.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "http/conn.h"
 #include "http/places.h"

@@ -25,7 +25,6 @@
 struct http_conn;
 struct http_exchange;
 struct http_server;
-struct places;
 
 /* Answers one request. Embedded by the endpoints, which also free it. */
 struct http_exchange_ops {

@@ -172,6 +172,5 @@ void ipc_channel_close(struct ipc_channel *channel)
 	int fd = channel->fd;
 
 	ipc_channel_leave(channel);
-	if (fd >= 0)
-		close(fd);
+	file_close(&fd);
 }

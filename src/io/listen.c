@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/at_end.h"
 #include "obs/log.h"
 
 #define ACCEPTS_PER_TURN 64
@@ -42,8 +43,7 @@ static void listener_pause_if_short(struct listener *listener, int error)
 
 		close(listener->reserve_fd);
 		fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0)
-			close(fd);
+		file_close(&fd);
 		listener->reserve_fd = listener_open_reserve();
 	}
 	watch_set(&listener->watch, false);
@@ -100,7 +100,5 @@ void listener_fini(struct listener *listener)
 {
 	watch_set(&listener->watch, false);
 	timer_stop(&listener->retry);
-	if (listener->reserve_fd >= 0)
-		close(listener->reserve_fd);
-	listener->reserve_fd = -1;
+	file_close(&listener->reserve_fd);
 }

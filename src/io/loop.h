@@ -11,7 +11,6 @@
 #define MCPGATED_IO_LOOP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <event2/event_struct.h>

@@ -135,8 +135,7 @@ void wire_close(struct wire *wire)
 	}
 	task_cancel(&wire->again);
 	tls_free(&wire->tls);
-	close(wire->fd);
-	wire->fd = -1;
+	file_close(&wire->fd);
 }
 
 bool wire_is_open(const struct wire *wire)

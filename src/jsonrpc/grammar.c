@@ -11,7 +11,6 @@
  */
 #include "jsonrpc/grammar.h"
 
-#include <stdint.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>

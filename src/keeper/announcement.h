@@ -7,7 +7,6 @@
 #ifndef MCPGATED_KEEPER_ANNOUNCEMENT_H
 #define MCPGATED_KEEPER_ANNOUNCEMENT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>

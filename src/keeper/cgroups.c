@@ -141,11 +141,9 @@ static bool has_file(const char *path, const char *name, int mode)
 static void cgroups_read_text(const char *path, char *text_r, size_t size)
 {
 	CHECK(size > 0);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	at_end(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text_r, size - 1) : 0;
 
-	if (fd >= 0)
-		close(fd);
 	text_r[n > 0 ? n : 0] = '\0';
 }
 
@@ -390,8 +388,7 @@ void cgroups_close(struct cgroups *cgroups)
 		list_remove(&leaving->link);
 		free(leaving);
 	}
-	if (cgroups->fd >= 0)
-		close(cgroups->fd);
+	file_close(&cgroups->fd);
 	if (cgroups->path != NULL)
 		cgroups_sweep(cgroups->path, 0);
 	if (cgroups->home != NULL)

@@ -28,12 +28,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/syscall_filter.h"
 #include "obs/log.h"

@@ -226,14 +226,13 @@ static bool may_be_program(int dir_fd, const char *path, int *why_r)
 static bool kernel_features_find_command(const struct launch_spec *spec, int *why_r)
 {
 	const char *cwd = spec->server->cwd;
-	int dir_fd = cwd != NULL ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
+	at_end(file_close) int dir_fd =
+		cwd != NULL ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
 	bool is_found = false;
 
 	*why_r = ENOENT;
 	for (char **path = spec->candidates; *path != NULL && !is_found; path++)
 		is_found = may_be_program(dir_fd, *path, why_r);
-	if (dir_fd >= 0)
-		close(dir_fd);
 	return is_found;
 }
 

@@ -19,8 +19,6 @@
 #include "config/config.h"
 #include "keeper/programs.h"
 
-struct handover;
-
 struct launch_spec {
 	char **candidates; /* paths to execute: the first one that exists */
 	const char **argv; /* the strings belong to the configuration */

@@ -15,6 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/at_end.h"
+#include "base/check.h"
+
 /* ---- descriptors ---- */
 
 /* close_range(2), and a plain loop for where it is forbidden. REL-32. */
@@ -37,13 +40,11 @@ void descriptors_close_from(unsigned int first)
 
 void descriptors_fill_standard(void)
 {
-	int fd;
+	at_end(file_close) int fd = -1;
 
 	do {
 		fd = open("/dev/null", O_RDWR);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
 }
 
 void descriptors_set_cloexec(void)
@@ -77,8 +78,6 @@ int descriptors_arrange(int *fds, size_t count)
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #endif
-
-#include "base/check.h"
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL

@@ -5,7 +5,6 @@
 #ifndef MCPGATED_KEEPER_PROGRAM_ENTRY_H
 #define MCPGATED_KEEPER_PROGRAM_ENTRY_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "config/config.h"

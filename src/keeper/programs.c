@@ -6,7 +6,6 @@
  */
 #include "keeper/programs.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -49,8 +48,7 @@ static int memory_file_finish(int fd, const char *name, int result, int seals, s
 	if (result == 0 && fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) == 0)
 		return fd;
 	error_set_errno(err, "cannot make the memory file %s", name);
-	if (fd >= 0)
-		close(fd);
+	file_close(&fd);
 	return -1;
 }
 
@@ -184,11 +182,8 @@ char **programs_find(const char *name)
 
 void programs_close(struct programs *programs)
 {
-	for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-		if (programs->fds[i] >= 0)
-			close(programs->fds[i]);
-		programs->fds[i] = -1;
-	}
+	for (size_t i = 0; i < PROGRAM_COUNT; i++)
+		file_close(&programs->fds[i]);
 }
 
 /* The sanitizers of a test build are configured by the environment. */
@@ -277,8 +272,7 @@ static pid_t program_start_connected(const struct programs *programs, enum progr
 	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = null;
 	fds[FETCHER_GATEWAY] = pair[1];
 	pid = programs_start(programs, program, NULL, fds, count, err);
-	if (null >= 0)
-		close(null);
+	file_close(&null);
 	close(pair[1]);
 	if (pid < 0)
 		close(pair[0]);
@@ -339,9 +333,7 @@ bool reaper_remove(const struct reaper *reaper, pid_t group)
 
 void reaper_stop(struct reaper *reaper)
 {
-	if (reaper->fd >= 0)
-		close(reaper->fd);
-	reaper->fd = -1;
+	file_close(&reaper->fd);
 }
 
 void reaper_kill_siblings(const struct reaper *reaper)
@@ -456,9 +448,7 @@ int fetcher_process_init(struct fetcher_process *process, const struct config *c
 
 static void fetcher_drop_gateway_end(struct fetcher_process *process)
 {
-	if (process->gateway_end >= 0)
-		close(process->gateway_end);
-	process->gateway_end = -1;
+	file_close(&process->gateway_end);
 }
 
 void fetcher_process_fini(struct fetcher_process *process)
@@ -468,9 +458,7 @@ void fetcher_process_fini(struct fetcher_process *process)
 		log_relay_flush(&process->log_relay);
 		records_pipe_close(&process->log_relay.pipe);
 	}
-	if (process->config >= 0)
-		close(process->config);
-	process->config = -1;
+	file_close(&process->config);
 }
 
 int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
@@ -481,9 +469,7 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 
 	CHECK(process->gateway_fd < 0);
 	/* If there is none, nobody is asked: what is known so far are the addresses of other issuers. */
-	if (process->config >= 0)
-		close(process->config);
-	process->config = -1;
+	file_close(&process->config);
 	if (is_needed && fd < 0)
 		return -1;
 	if (is_needed && process->log_relay.pipe.in < 0 &&

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -42,11 +41,8 @@ void records_pipe_restore(const struct records_pipe *pipe)
 
 void records_pipe_close(struct records_pipe *pipe)
 {
-	if (pipe->in >= 0) {
-		close(pipe->in);
-		close(pipe->out);
-	}
-	*pipe = (struct records_pipe){ -1, -1 };
+	file_close(&pipe->in);
+	file_close(&pipe->out);
 }
 
 /* Whether a file could be made there. */
@@ -360,8 +356,7 @@ static void audit_recover(struct audit_writer *writer)
 /* A line that was begun in what was open before is written anew. */
 static void audit_use(struct audit_writer *writer, int fd)
 {
-	if (writer->fd >= 0)
-		close(writer->fd);
+	file_close(&writer->fd);
 	writer->fd = fd;
 	writer->is_blocked = false;
 	writer->retry_at_ms = 0;
@@ -387,9 +382,7 @@ void audit_writer_reopen(struct audit_writer *writer)
 
 int audit_writer_open_next(struct audit_writer *writer, const char *to, struct error *err)
 {
-	if (writer->next_fd >= 0)
-		close(writer->next_fd);
-	writer->next_fd = -1;
+	file_close(&writer->next_fd);
 	if (to == NULL)
 		return 0;
 	writer->next_fd = audit_open_target(to, writer->journal);
@@ -548,10 +541,9 @@ static bool audit_write_out(struct audit_writer *writer)
 		if (writer->is_blocked)
 			return false;
 		audit_fail(writer, errno);
-		if (!audit_is_file(writer)) { /* its reader may have gone, and another may come */
-			close(writer->fd);
-			writer->fd = -1;
-		}
+		if (!audit_is_file(writer))
+			file_close(
+				&writer->fd); /* its reader may have gone, and another may come */
 		return false;
 	}
 	if (writer->fd < 0)
@@ -572,8 +564,7 @@ static void audit_leave_removed_file(struct audit_writer *writer)
 	if (fstat(writer->fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_nlink > 0)
 		return;
 	LOG(AUDIT_REMOVED, LOG_STR("to", writer->to));
-	close(writer->fd);
-	writer->fd = -1;
+	file_close(&writer->fd);
 }
 
 /* What has failed is tried again when its time has come. */
@@ -735,10 +726,7 @@ void audit_writer_close(struct audit_writer *writer)
 		audit_give_up(writer);
 	}
 	records_pipe_close(&writer->pipe);
-	if (writer->fd >= 0)
-		close(writer->fd);
-	if (writer->next_fd >= 0)
-		close(writer->next_fd);
-	writer->fd = writer->next_fd = -1;
+	file_close(&writer->fd);
+	file_close(&writer->next_fd);
 	writer->to = NULL;
 }

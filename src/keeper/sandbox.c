@@ -114,12 +114,10 @@ static bool has_root(const struct config *config, const struct slices *paths)
 	if (stat("/", &root) < 0)
 		return true;
 	for (size_t i = 0; i < paths->count; i++) {
-		int fd = listed_path_open(config, paths->items[i].p);
+		at_end(file_close) int fd = listed_path_open(config, paths->items[i].p);
 		bool is_root = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == root.st_dev &&
 			       st.st_ino == root.st_ino;
 
-		if (fd >= 0)
-			close(fd);
 		if (is_root)
 			return true;
 	}

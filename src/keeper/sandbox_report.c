@@ -156,16 +156,12 @@ static bool is_program(const struct report *report, const char *path)
 static int type_of_socket(pid_t thread, int fd)
 {
 	socklen_t size = sizeof(int);
-	int pidfd = (int)syscall(SYS_pidfd_open, process_of(thread), 0);
-	int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	at_end(file_close) int pidfd = (int)syscall(SYS_pidfd_open, process_of(thread), 0);
+	at_end(file_close) int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	int type = -1;
 
 	if (copy >= 0 && getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
 		type = -1;
-	if (copy >= 0)
-		close(copy);
-	if (pidfd >= 0)
-		close(pidfd);
 	return type;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/trace_context.h"
 
-#include "base/check.h"
-
 #define MEMBERS_MAX 32
 #define KEY_BYTES_MAX 256
 #define TENANT_BYTES_MAX 241 /* before the @ of a key */

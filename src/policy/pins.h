@@ -22,8 +22,6 @@
 #include "base/slice.h"
 #include "policy/permissions.h"
 
-struct json;
-
 /* Besides the kinds of items: what a server says of itself, under the names of its members. */
 #define PIN_SERVER ((enum permission_kind)PERMISSION_KINDS)
 #define PIN_KINDS (PERMISSION_KINDS + 1)

@@ -10,7 +10,6 @@
  */
 #include "process/child.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/pin_memory.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"

@@ -6,7 +6,6 @@
 #define MCPGATED_PROCESS_SPAWN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"

@@ -31,12 +31,9 @@
 
 struct audit_call;
 struct audit_origin;
-struct call;
 struct call_refusal;
-struct call_series;
 struct call_watcher;
 struct caller;
-struct client;
 struct denial_marks;
 struct in_flight;
 struct kept_digest;
@@ -219,8 +216,6 @@ void call_cancel(struct call *call);
  * The bookkeeping of client calls: counts how they end (process/call_stats) and, with an audit
  * configured, records the end, and the beginning before forwarding if that is required. SEC-63.
  */
-
-struct envelope;
 
 /*
  * Starts counting and recording a call, before anything is done for it. principal: of a session

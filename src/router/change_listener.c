@@ -7,7 +7,6 @@
 #include "router/change_listener.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "io/loop.h"

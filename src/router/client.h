@@ -21,17 +21,14 @@
 #include "router/text_set.h"
 
 struct call;
-struct envelope;
 struct holder;
 struct kept_session;
-struct msg;
 struct pool;
 struct principal;
 struct revision;
 struct router;
 struct server;
 struct session;
-struct splice_edit;
 struct stream;
 struct upstream;
 

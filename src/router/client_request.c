@@ -20,7 +20,6 @@
 #include "router/modern_tasks.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/running_tasks.h"
 #include "router/server_request.h"
 #include "session/principal.h"
 #include "upstream/send.h"

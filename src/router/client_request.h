@@ -10,11 +10,8 @@
 #include "router/client.h"
 #include "router/pool.h"
 
-struct admitted;
-struct call;
 struct change_listener;
 struct peer;
-struct router;
 
 struct client_request {
 	struct client client;

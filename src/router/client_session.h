@@ -15,10 +15,7 @@
 #include "router/pool.h"
 #include "session/session.h"
 
-struct admitted;
-struct call;
 struct peer;
-struct router;
 
 #define CLIENT_PROGRAM_BYTES 48
 

@@ -7,8 +7,6 @@
 #ifndef MCPGATED_ROUTER_CONVERT_H
 #define MCPGATED_ROUTER_CONVERT_H
 
-#include <stdbool.h>
-
 #include "base/buf.h"
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"

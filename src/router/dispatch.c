@@ -22,7 +22,6 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
-#include "router/subscriptions.h"
 #include "upstream/send.h"
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */

@@ -12,7 +12,6 @@
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/lists.h"
-#include "router/listing.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
 #include "router/result.h"

@@ -27,7 +27,6 @@
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/running_tasks.h"
 #include "router/server_request.h"
 #include "upstream/send.h"
 

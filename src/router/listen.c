@@ -15,10 +15,10 @@
 #include "base/text.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
-#include "router/client.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
 #include "router/subscriptions.h"
+#include "router/text_set.h"
 #include "upstream/send.h"
 
 #define AGREE_MS 10000

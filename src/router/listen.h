@@ -14,7 +14,6 @@
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 
-struct listen;
 struct upstream;
 
 /* The upstream is ready. This and all of the following are no-ops for a legacy upstream. */

@@ -20,7 +20,6 @@
 #include "policy/permissions.h"
 #include "router/call.h"
 
-struct client;
 struct pool;
 struct upstream;
 

@@ -19,8 +19,6 @@
 
 struct call;
 struct client;
-struct pool;
-struct principal;
 struct router;
 struct server;
 struct task_listener;

@@ -26,7 +26,6 @@
 #include "obs/reason.h"
 #include "router/seal.h"
 
-struct call;
 struct method;
 struct msg;
 struct parked_call;

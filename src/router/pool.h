@@ -43,9 +43,6 @@
  * call.
  */
 
-struct client;
-struct pool_member;
-
 /* Callbacks to a member. Each of them may end it. */
 struct pool_member_ops {
 	/*
@@ -73,7 +70,6 @@ struct pool_member {
 
 struct holder;
 struct kept_state;
-struct pool;
 struct pool_job;
 struct principal;
 struct router;

@@ -18,7 +18,6 @@
 #include "router/pool.h"
 #include "router/process_slots.h"
 #include "router/router.h"
-#include "router/running_tasks.h"
 #include "router/seal.h"
 #include "router/server_request.h"
 #include "router/url_pending.h"

@@ -13,7 +13,6 @@
 #include "jsonrpc/scan.h"
 
 struct call;
-struct client;
 struct revision;
 
 /* Sends the server's response and ends the call. */

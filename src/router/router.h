@@ -29,7 +29,6 @@
 #include "upstream/upstream.h"
 
 struct audit;
-struct call;
 struct exporter;
 struct pool_ops;
 struct rule_places;

@@ -2,7 +2,6 @@
 /* Every request of a server ends: it is answered by the client or by us, or the server is gone. */
 #include "router/server_request.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

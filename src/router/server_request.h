@@ -20,7 +20,6 @@
 #include "router/call.h"
 
 struct asker;
-struct client;
 struct upstream;
 
 /*

@@ -20,8 +20,6 @@
 #include "mcp/method.h"
 #include "router/call.h"
 
-struct call;
-struct client;
 struct pool;
 struct pool_member;
 struct upstream;

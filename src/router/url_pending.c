@@ -12,13 +12,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "mcp/error.h"
 #include "router/call.h"
-#include "router/client.h"
 #include "router/pool.h"
-#include "router/result.h"
 #include "router/router.h"
-#include "router/seal.h"
 
 struct item {
 	struct list link;

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "obs/counters.h"

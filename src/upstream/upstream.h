@@ -35,9 +35,6 @@ struct client;
 struct listen;
 struct live_tasks;
 struct pool;
-struct revision;
-struct upstream;
-struct upstream_era;
 struct upstream_ops;
 struct upstream_request;
 struct warm_set;
@@ -210,8 +207,6 @@ void upstream_note_stray(struct upstream *upstream, enum counter counter,
  * about it.
  */
 
-struct envelope;
-
 struct upstream_era {
 	bool is_modern;
 	struct slice handshake; /* method of the first request; its answer describes the server */
@@ -248,9 +243,6 @@ void upstream_era_note_refusal(struct upstream *upstream, const struct envelope 
  * redact) before any of it is read, kept or passed on. So what is checked is what clients get, and
  * what is kept for many clients is scanned only once. SEC-52, SEC-53
  */
-
-struct msg;
-struct server;
 
 /* All zeros initially. */
 struct intake {
