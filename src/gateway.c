@@ -187,9 +187,8 @@ static void gateway_on_drain(void)
 	server_table_kill_children(&gateway->table, REASON_DRAINING);
 }
 
-static void gateway_on_keeper_lost(struct spawner *spawner)
+static void gateway_on_keeper_lost(not_used struct spawner *spawner)
 {
-	(void)spawner;
 	LOG(IPC_FAILED, LOG_STR("error", "the keeper has gone; so does this process"));
 	exit(1);
 }
@@ -284,11 +283,10 @@ static void gateway_on_inherit_end(unsigned int upgrade)
 	gateway_listen_once_complete(gateway);
 }
 
-static void gateway_on_message(struct spawner *spawner, const struct ipc_message *message)
+static void gateway_on_message(not_used struct spawner *spawner, const struct ipc_message *message)
 {
 	int fd = message->fd_count > 0 ? message->fds[0] : -1;
 
-	(void)spawner;
 	if (message->type == IPC_DRAIN)
 		gateway_on_drain();
 	else if (message->type == IPC_HAND_OVER)

@@ -188,11 +188,9 @@ static struct http_exchange *metrics_on_request(struct http_handler *handler,
 	return NULL;
 }
 
-static void admin_write_error(struct http_handler *handler, int status, const char *reason,
-			      struct buf *body)
+static void admin_write_error(not_used struct http_handler *handler, not_used int status,
+			      const char *reason, struct buf *body)
 {
-	(void)handler;
-	(void)status;
 	value_write(value_pack("{s:o?}", "error", value_text(slice_str(reason))), body);
 }
 

@@ -91,9 +91,8 @@ static void order_on_body(struct http_exchange *exchange, struct slice body)
 		order_end(order);
 }
 
-static void order_on_gone(struct http_exchange *exchange, enum reason reason)
+static void order_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
-	(void)reason;
 	order_end(container_of(exchange, struct order, exchange));
 }
 
@@ -498,17 +497,15 @@ static bool begin_reload(struct order *order, bool is_upgrade)
 	return false;
 }
 
-static bool take_reload(struct order *order, struct http_conn *conn, struct slice body)
+static bool take_reload(struct order *order, not_used struct http_conn *conn,
+			not_used struct slice body)
 {
-	(void)conn;
-	(void)body;
 	return begin_reload(order, false);
 }
 
-static bool take_upgrade(struct order *order, struct http_conn *conn, struct slice body)
+static bool take_upgrade(struct order *order, not_used struct http_conn *conn,
+			 not_used struct slice body)
 {
-	(void)conn;
-	(void)body;
 	return begin_reload(order, true);
 }
 
@@ -647,11 +644,10 @@ static void follower_on_end(struct stderr_ring_reader *reader)
 	loop_defer_free(follower->loop, follower);
 }
 
-static void follower_on_body(struct http_exchange *exchange, struct slice body)
+static void follower_on_body(struct http_exchange *exchange, not_used struct slice body)
 {
 	struct follower *follower = container_of(exchange, struct follower, exchange);
 
-	(void)body;
 	CHECK(follower->last == 0);
 	http_stream_begin(exchange->conn, sse_fields);
 	follower->ring = &follower->server->stats->stderr_ring;
@@ -665,11 +661,10 @@ static void follower_on_room(struct http_exchange *exchange)
 	follower_write(container_of(exchange, struct follower, exchange));
 }
 
-static void follower_on_gone(struct http_exchange *exchange, enum reason reason)
+static void follower_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct follower *follower = container_of(exchange, struct follower, exchange);
 
-	(void)reason;
 	stderr_ring_detach(&follower->reader);
 	follower_leave_server(follower);
 	loop_defer_free(follower->loop, follower);

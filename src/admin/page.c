@@ -85,13 +85,12 @@ static void viewers_on_time(struct timer *timer)
 		viewer_take(container_of(node, struct viewer, link), event);
 }
 
-static void viewer_on_body(struct http_exchange *exchange, struct slice body)
+static void viewer_on_body(struct http_exchange *exchange, not_used struct slice body)
 {
 	struct viewer *viewer = container_of(exchange, struct viewer, exchange);
 	struct viewers *viewers = &viewer->admin->viewers;
 	at_end(buf_fini) struct buf event = { 0 };
 
-	(void)body;
 	if (list_is_empty(&viewers->all))
 		timer_start(viewer->admin->conf.router->loop, &viewers->every, VIEWERS_EVERY_MS);
 	list_append(&viewers->all, &viewer->link);
@@ -101,17 +100,16 @@ static void viewer_on_body(struct http_exchange *exchange, struct slice body)
 	viewer_take(viewer, buf_slice(&event));
 }
 
-static void viewer_on_room(struct http_exchange *exchange)
+static void viewer_on_room(not_used struct http_exchange *exchange)
 {
-	(void)exchange; /* the next snapshot comes in time */
+	/* The next snapshot comes in time. */
 }
 
-static void viewer_on_gone(struct http_exchange *exchange, enum reason reason)
+static void viewer_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct viewer *viewer = container_of(exchange, struct viewer, exchange);
 	struct viewers *viewers = &viewer->admin->viewers;
 
-	(void)reason;
 	CHECK(viewers->count > 0);
 	viewers->count--;
 	list_remove(&viewer->link);

@@ -172,12 +172,11 @@ static void channel_on_write(struct watch *watch)
 	fetcher_act(channel->fetcher, channel->fd, CURL_CSELECT_OUT);
 }
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
+static int on_socket(not_used CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
 {
 	struct fetcher *fetcher = arg;
 	struct channel *channel = of_socket;
 
-	(void)easy;
 	CHECK(channel == NULL || channel->fd == fd);
 	if (channel == NULL && what == CURL_POLL_REMOVE)
 		return 0;
@@ -215,11 +214,10 @@ static void fetcher_wait(struct fetcher *fetcher)
 	timer_start(fetcher->loop, &fetcher->timer, wait_ms);
 }
 
-static int on_time(CURLM *multi, long wait_ms, void *arg)
+static int on_time(not_used CURLM *multi, long wait_ms, void *arg)
 {
 	struct fetcher *fetcher = arg;
 
-	(void)multi;
 	if (wait_ms < 0) {
 		timer_stop(&fetcher->timer);
 		return 0;
@@ -249,11 +247,11 @@ static void fetcher_on_timer(struct timer *timer)
 
 /* ---- what libcurl asks for: sockets and bytes ---- */
 
-static curl_socket_t fetch_on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t fetch_on_open(void *arg, not_used curlsocktype purpose,
+				   struct curl_sockaddr *address)
 {
 	struct transfer *transfer = arg;
 
-	(void)purpose;
 	return curl_handle_open_socket(&transfer->address_filter, address, &transfer->is_refused);
 }
 

@@ -979,11 +979,10 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	return config;
 }
 
-static int resolve_nothing(const char *kind, const char *name, const struct listed_writers *writers,
-			   char **value_r, struct error *err)
+static int resolve_nothing(const char *kind, const char *name,
+			   not_used const struct listed_writers *writers, not_used char **value_r,
+			   struct error *err)
 {
-	(void)writers;
-	(void)value_r;
 	return error_set(err, ERROR_INVALID, "%s of %s is not read", name, kind);
 }
 

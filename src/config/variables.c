@@ -49,12 +49,11 @@ static int read_file(const char *path, const struct listed_writers *writers, cha
 	return result;
 }
 
-static int read_env(const char *name, const struct listed_writers *writers, char **value_r,
+static int read_env(const char *name, not_used const struct listed_writers *writers, char **value_r,
 		    struct error *err)
 {
 	const char *value = getenv(name);
 
-	(void)writers;
 	if (value == NULL)
 		return error_set(err, ERROR_INVALID,
 				 "the variable %.100s is not set in the daemon's environment",

@@ -84,13 +84,13 @@ static int status_of(const struct transfer *transfer)
 	return (int)status;
 }
 
-static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t on_open(void *arg, not_used curlsocktype purpose,
+			     struct curl_sockaddr *address)
 {
 	struct transfer *transfer = arg;
 	const struct address_filter address_filter = { .loopback = transfer->request->may_loopback,
 						       .private = true };
 
-	(void)purpose;
 	return curl_handle_open_socket(&address_filter, address, &transfer->is_refused);
 }
 

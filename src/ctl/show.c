@@ -475,9 +475,8 @@ void show_resources(const json_t *resources, const json_t *templates)
 
 static volatile sig_atomic_t is_over;
 
-static void on_signal(int number)
+static void on_signal(not_used int number)
 {
-	(void)number;
 	is_over = 1;
 }
 

@@ -361,9 +361,8 @@ static json_t *describe_resource(const char *key, const char *uri, const char *n
 			 "mimeType", "text/plain");
 }
 
-static json_t *resources_list(struct call *call)
+static json_t *resources_list(not_used struct call *call)
 {
-	(void)call;
 	return json_pack(
 		"{s:[o, o]}", "resources",
 		describe_resource("uri", CLOCK_URI, "clock", "The time now, in UTC"),
@@ -371,9 +370,8 @@ static json_t *resources_list(struct call *call)
 				  "A number that the tool bump raises; can be subscribed to"));
 }
 
-static json_t *resources_list_templates(struct call *call)
+static json_t *resources_list_templates(not_used struct call *call)
 {
-	(void)call;
 	return json_pack("{s:[o]}", "resourceTemplates",
 			 describe_resource("uriTemplate", ECHO_PREFIX "{text}", "echo",
 					   "The text itself, percent-decoded"));
@@ -459,9 +457,8 @@ static json_t *resources_unsubscribe(struct call *call)
 
 /* ---- the prompt greet{name}, and names to complete it with ---- */
 
-static json_t *prompts_list(struct call *call)
+static json_t *prompts_list(not_used struct call *call)
 {
-	(void)call;
 	return json_pack("{s:[{s:s, s:s, s:[{s:s, s:s, s:b}]}]}", "prompts", "name", "greet",
 			 "description", "Asks for a greeting", "arguments", "name", "name",
 			 "description", "Who is to be greeted", "required", 1);
@@ -565,9 +562,8 @@ static json_t *tool_add(struct call *call)
 	return result;
 }
 
-static json_t *tool_time(struct call *call)
+static json_t *tool_time(not_used struct call *call)
 {
-	(void)call;
 	return tool_result(time_text());
 }
 
@@ -611,9 +607,8 @@ static json_t *tool_log(struct call *call)
 	return tool_result(json_string("sent"));
 }
 
-static json_t *tool_bump(struct call *call)
+static json_t *tool_bump(not_used struct call *call)
 {
-	(void)call;
 	counter++;
 	if (is_counter_watched)
 		send_notification("notifications/resources/updated",
@@ -807,11 +802,10 @@ static json_t *input_schema(const struct tool *tool)
 	return schema;
 }
 
-static json_t *tools_list(struct call *call)
+static json_t *tools_list(not_used struct call *call)
 {
 	json_t *list = json_array();
 
-	(void)call;
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
 		bool is_structured = tools[i].run == tool_add && is_since("2025-06-18");
 
@@ -881,9 +875,8 @@ static json_t *initialize(struct call *call)
 		"A server to try clients and gateways with. Every tool does one small thing.");
 }
 
-static json_t *ping(struct call *call)
+static json_t *ping(not_used struct call *call)
 {
-	(void)call;
 	return json_object();
 }
 

@@ -382,13 +382,12 @@ static bool keep_page(struct share *share, const struct envelope *env)
 }
 
 /* A page. Its server decides how many there are, and the limit of a response how much is kept. */
-static void gather_answer(struct leg_call *call, struct slice response, enum reason reason)
+static void gather_answer(struct leg_call *call, struct slice response, not_used enum reason reason)
 {
 	struct share *share = call->arg;
 	struct json cursor = { .type = JSON_ABSENT };
 	struct envelope env;
 
-	(void)reason;
 	if (response.n == 0 ||
 	    scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, NULL) < 0 ||
 	    env.kind != ENVELOPE_RESULT)
@@ -1097,9 +1096,9 @@ static void on_task(struct task *task)
 		finish(a);
 }
 
-static void aggregate_start(struct upstream *upstream, struct slice claims)
+static void aggregate_start(struct upstream *upstream, not_used struct slice claims)
 {
-	(void)claims; /* each leg has its own */
+	/* Each leg has its own. */
 	look_again(aggregate_of(upstream));
 }
 
@@ -1130,12 +1129,11 @@ static void aggregate_note_failure(struct upstream *upstream, const char *error)
 	server_note_failure(upstream->server, error, "");
 }
 
-static void aggregate_stop(struct upstream *upstream, enum reason reason, bool is_at_once)
+static void aggregate_stop(struct upstream *upstream, not_used enum reason reason,
+			   not_used bool is_at_once)
 {
 	struct aggregate *a = aggregate_of(upstream);
 
-	(void)reason;
-	(void)is_at_once;
 	a->is_stopped = true;
 	legs_silence(&a->legs);
 	look_again(a);

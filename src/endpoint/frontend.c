@@ -130,11 +130,10 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 	pending_auth_free(pending);
 }
 
-static void pending_auth_on_gone(struct http_exchange *exchange, enum reason reason)
+static void pending_auth_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct pending_auth *pending = container_of(exchange, struct pending_auth, exchange);
 
-	(void)reason;
 	verifier_cancel(&pending->wait);
 	/* A caller that does not wait for the verdict counts like one that fails. AUTH-CH-11 */
 	failures_note(&pending->request.frontend->authorization.failures, &pending->client);
@@ -142,10 +141,9 @@ static void pending_auth_on_gone(struct http_exchange *exchange, enum reason rea
 }
 
 /* Never called: a held connection reads no body. */
-static void pending_auth_on_body(struct http_exchange *exchange, struct slice body)
+static void pending_auth_on_body(not_used struct http_exchange *exchange,
+				 not_used struct slice body)
 {
-	(void)exchange;
-	(void)body;
 	CHECK(!"the connection is held");
 }
 
@@ -189,11 +187,10 @@ static void turn_on_due(struct timer *timer)
 	pending_auth_free(pending);
 }
 
-static void turn_on_gone(struct http_exchange *exchange, enum reason reason)
+static void turn_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct pending_auth *pending = container_of(exchange, struct pending_auth, exchange);
 
-	(void)reason;
 	timer_stop(&pending->turn);
 	access_fini(&pending->access);
 	pending_auth_free(pending);
@@ -606,13 +603,11 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	return pending_auth_admit(&to, frontend_dispatch);
 }
 
-static void frontend_write_error(struct http_handler *handler, int status, const char *reason,
-				 struct buf *body)
+static void frontend_write_error(not_used struct http_handler *handler, not_used int status,
+				 const char *reason, struct buf *body)
 {
 	const struct slice none = { NULL, 0 };
 
-	(void)handler;
-	(void)status;
 	write_error(body, none, MCP_INVALID_REQUEST, slice_str(reason), none);
 }
 

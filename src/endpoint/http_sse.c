@@ -173,10 +173,7 @@ static void sse_client_go_on(struct sse_client *client);
 /* ---- the life of a client ---- */
 
 #define TO(state) (1u << CLIENT_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[CLIENT_NEW] = { "new", TO(OPEN) },
 	[CLIENT_OPEN] = { "open", TO(LIVE) | TO(LOST) | TO(GONE) },
 	[CLIENT_LIVE] = { "live", TO(LOST) | TO(GONE) },
@@ -833,7 +830,7 @@ static void sse_client_show(const struct sse_client *client, struct admission *a
 	admission->session.client = client->session_client;
 }
 
-static void get_on_body(struct http_exchange *exchange, struct slice body)
+static void get_on_body(struct http_exchange *exchange, not_used struct slice body)
 {
 	struct sse_get *get = container_of(exchange, struct sse_get, exchange);
 	struct caller *caller = &get->caller;
@@ -848,7 +845,6 @@ static void get_on_body(struct http_exchange *exchange, struct slice body)
 		.is_resuming = get->is_resuming,
 	};
 
-	(void)body;
 	if (client != NULL)
 		admission.session.client = client->session_client;
 	if (!admission_admit(&admission)) {
@@ -1007,9 +1003,8 @@ static void sse_post_on_body(struct http_exchange *exchange, struct slice body)
 	post_end(post);
 }
 
-static void sse_post_on_gone(struct http_exchange *exchange, enum reason reason)
+static void sse_post_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
-	(void)reason;
 	post_end(container_of(exchange, struct sse_post, exchange));
 }
 

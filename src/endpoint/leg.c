@@ -306,10 +306,9 @@ static void reader_on_wake(struct stream_reader *reader)
 	}
 }
 
-static void reader_on_detached(struct stream_reader *reader, enum reason reason)
+static void reader_on_detached(not_used struct stream_reader *reader, not_used enum reason reason)
 {
-	(void)reader; /* its session ends, which is told */
-	(void)reason;
+	/* Its session ends, which is told. */
 }
 
 static const struct stream_reader_ops reader_ops = {
@@ -324,20 +323,19 @@ static struct leg_call *of_call(struct call *call)
 	return container_of(call, struct leg_call, call);
 }
 
-static bool call_on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+static bool call_on_message(struct call *call, not_used enum stream_kind kind,
+			    not_used uint64_t key, struct msg *msg)
 {
 	struct leg *leg = of_call(call)->leg;
 
-	(void)kind;
-	(void)key;
 	reader_on_wake(&leg->reader); /* in the order in which the server wrote it */
 	leg_take(leg, of_call(call), msg->text);
 	return true;
 }
 
-static bool call_is_reachable(const struct call *call)
+static bool call_is_reachable(not_used const struct call *call)
 {
-	(void)call; /* the endpoint's own session decides that */
+	/* The endpoint's own session decides that. */
 	return true;
 }
 

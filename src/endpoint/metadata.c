@@ -124,9 +124,8 @@ static void registration_on_body(struct http_exchange *exchange, struct slice bo
 	loop_defer_free(loop, registration);
 }
 
-static void registration_on_gone(struct http_exchange *exchange, enum reason reason)
+static void registration_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
-	(void)reason;
 	free(container_of(exchange, struct registration, exchange));
 }
 

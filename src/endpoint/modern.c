@@ -347,9 +347,8 @@ static bool may_be_boolean(struct slice params, const char *name)
 	return may_be(params, name, JSON_TRUE) || may_be(params, name, JSON_FALSE);
 }
 
-static int expect_string(struct slice element, void *arg)
+static int expect_string(struct slice element, not_used void *arg)
 {
-	(void)arg;
 	return scan_type(element) == JSON_STRING ? 0 : -1;
 }
 

@@ -206,18 +206,16 @@ static void listening_end(struct listening *get)
 	loop_defer_free(get->frontend->router->loop, get);
 }
 
-static void listening_on_end(struct event_writer *writer, enum reason reason)
+static void listening_on_end(struct event_writer *writer, not_used enum reason reason)
 {
-	(void)reason;
 	listening_end(container_of(writer, struct listening, writer));
 }
 
 /* A clean end: when it comes back, the client learns that it needs a new token. AUTH-SES-06, -07 */
-static void listening_on_over(void *owner, enum reason reason)
+static void listening_on_over(void *owner, not_used enum reason reason)
 {
 	struct listening *get = owner;
 
-	(void)reason;
 	http_stream_end(get->exchange.conn);
 	listening_end(get);
 }
@@ -358,14 +356,13 @@ static void listening_resume(struct listening *get, struct client *client)
 					 slice_of(NULL, 0));
 }
 
-static void listening_on_body(struct http_exchange *exchange, struct slice body)
+static void listening_on_body(struct http_exchange *exchange, not_used struct slice body)
 {
 	struct listening *get = container_of(exchange, struct listening, exchange);
 	struct event_source source = { .after = STREAM_FROM_HERE };
 	struct client *client = NULL;
 	struct admission admission;
 
-	(void)body;
 	request_context_admission(get->context, exchange->conn, ADMISSION_LISTEN, &admission);
 	if (admission_admit(&admission))
 		client = admission.client;
@@ -386,9 +383,8 @@ static void listening_on_room(struct http_exchange *exchange)
 	event_writer_on_room(&container_of(exchange, struct listening, exchange)->writer);
 }
 
-static void listening_on_gone(struct http_exchange *exchange, enum reason reason)
+static void listening_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
-	(void)reason;
 	listening_end(container_of(exchange, struct listening, exchange));
 }
 
@@ -468,10 +464,7 @@ _Static_assert(sizeof(struct post) <= MEM_CACHED_MAX, "one is allocated for each
 /* ---- the life of a post ---- */
 
 #define TO(state) (1u << POST_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[POST_OPEN] = { "open", TO(EVENTS) | TO(ANSWERED) },
 	[POST_EVENTS] = { "events", TO(ANSWERED) },
 	[POST_ANSWERED] = { "answered", 0 },
@@ -808,9 +801,8 @@ static bool post_judge(struct call *call, const struct envelope *env,
 	return admission_judge(&post_of(call)->context.caller, call, env, refusal_r);
 }
 
-static const struct caller *post_who(struct call *call, struct caller *room)
+static const struct caller *post_who(struct call *call, not_used struct caller *room)
 {
-	(void)room;
 	return &post_of(call)->context.caller;
 }
 
@@ -1031,11 +1023,10 @@ static void post_on_room(struct http_exchange *exchange)
 		event_writer_on_room(&post->events->writer);
 }
 
-static void streamable_post_on_gone(struct http_exchange *exchange, enum reason reason)
+static void streamable_post_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
 
-	(void)reason;
 	CHECK(exchange->conn == NULL);
 	if (post->events != NULL)
 		event_writer_stop(&post->events->writer);

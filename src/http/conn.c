@@ -131,10 +131,7 @@ static inline bool conn_is_leaving(const struct http_conn *conn)
 /* ---- the states of a connection, and its end ---- */
 
 #define TO(state) (1u << CONN_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
 	[CONN_HEAD] = { "head", TO(JUDGING) | TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },

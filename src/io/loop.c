@@ -237,12 +237,10 @@ void loop_stop(struct loop *loop)
 
 /* ---- descriptors ---- */
 
-static void watch_on_event(evutil_socket_t fd, short what, void *arg)
+static void watch_on_event(not_used evutil_socket_t fd, not_used short what, void *arg)
 {
 	struct watch *watch = arg;
 
-	(void)fd;
-	(void)what;
 	clock_update(); /* the loop may have waited long; deadlines started now count from now */
 	if (watch->loop->turn_began_ms == 0)
 		watch->loop->turn_began_ms = clock_now_ms();
@@ -321,12 +319,10 @@ void watch_set(struct watch *watch, bool on)
 /* ---- timers ---- */
 
 /* Only ends the wait; loop_run_timers does the rest. */
-static void timer_queue_on_event(evutil_socket_t fd, short what, void *arg)
+static void timer_queue_on_event(not_used evutil_socket_t fd, not_used short what, void *arg)
 {
 	struct timer_queue *queue = arg;
 
-	(void)fd;
-	(void)what;
 	CHECK(queue->is_armed);
 	queue->is_armed = false;
 }

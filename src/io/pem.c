@@ -26,11 +26,9 @@ static BIO *open_pem(struct slice pem)
 }
 
 /* A daemon that starts by itself cannot ask for a passphrase. */
-static int refuse_passphrase(char *text, int size, int is_writing, void *was_asked)
+static int refuse_passphrase(not_used char *text, not_used int size, not_used int is_writing,
+			     void *was_asked)
 {
-	(void)text;
-	(void)size;
-	(void)is_writing;
 	*(bool *)was_asked = true;
 	return -1;
 }

@@ -202,15 +202,13 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
  * A client may resume repeatedly, getting a new ticket each time, but not after the certificate of
  * its first handshake has expired.
  */
-static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
-				       size_t name_size, SSL_TICKET_STATUS status, void *arg)
+static SSL_TICKET_RETURN on_resumption(not_used SSL *ssl, SSL_SESSION *session,
+				       not_used const unsigned char *name,
+				       not_used size_t name_size, SSL_TICKET_STATUS status,
+				       not_used void *arg)
 {
 	const X509 *certificate = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
 
-	(void)ssl;
-	(void)name;
-	(void)name_size;
-	(void)arg;
 	if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) ||
 	    (certificate != NULL && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0))
 		return SSL_TICKET_RETURN_IGNORE_RENEW; /* full handshake */
@@ -222,14 +220,12 @@ static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const uns
 /*
  * A client that offers protocols must offer ours; one that offers none is accepted. RFC 7301 §3.2.
  */
-static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
-		   const unsigned char *offered, unsigned int size, void *arg)
+static int on_alpn(not_used SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
+		   const unsigned char *offered, unsigned int size, not_used void *arg)
 {
 	static const unsigned char ours[] = "\x08http/1.1";
 	unsigned char *chosen;
 
-	(void)ssl;
-	(void)arg;
 	if (SSL_select_next_proto(&chosen, length_r, ours, sizeof(ours) - 1, offered, size) !=
 	    OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -238,13 +234,11 @@ static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *leng
 }
 
 /* Chooses the first certificate that matches the name, or else the default. */
-static int on_server_name(SSL *ssl, int *alert_r, void *arg)
+static int on_server_name(SSL *ssl, not_used int *alert_r, not_used void *arg)
 {
 	const struct tls_server *server = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 
-	(void)alert_r;
-	(void)arg;
 	for (size_t i = 0; name != NULL && i < server->count; i++) {
 		X509 *leaf = SSL_CTX_get0_certificate(server->contexts[i]);
 

@@ -166,11 +166,10 @@ bool capabilities_reach_users(void)
 
 /* ---- user and rights ---- */
 
-static int drop_user(const struct confinement *what, struct error *err)
+static int drop_user(not_used const struct confinement *what, struct error *err)
 {
 	const struct passwd *user;
 
-	(void)what;
 	if (geteuid() != 0)
 		return error_set(err, ERROR_INVALID, "the daemon was not started as root");
 	user = getpwnam("mcpgated");
@@ -185,26 +184,23 @@ static int drop_user(const struct confinement *what, struct error *err)
 	return 0;
 }
 
-static int drop_capabilities(const struct confinement *what, struct error *err)
+static int drop_capabilities(not_used const struct confinement *what, struct error *err)
 {
-	(void)what;
 	return capabilities_drop_all() == 0 ? 0 : error_set_errno(err, "capset");
 }
 
-static int forbid_new_privileges(const struct confinement *what, struct error *err)
+static int forbid_new_privileges(not_used const struct confinement *what, struct error *err)
 {
-	(void)what;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set_errno(err, "prctl");
 	return 0;
 }
 
 /* Also keeps processes of the same user from reading its memory through /proc. */
-static int forbid_dumps(const struct confinement *what, struct error *err)
+static int forbid_dumps(not_used const struct confinement *what, struct error *err)
 {
 	struct rlimit none = { 0, 0 };
 
-	(void)what;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return error_set_errno(err, "prctl or setrlimit");
 	return 0;
@@ -335,14 +331,12 @@ static const struct {
 };
 
 /* All else ends here: in the process that has called it, before anything is done. */
-static void on_forbidden(int number, siginfo_t *info, void *context)
+static void on_forbidden(not_used int number, siginfo_t *info, not_used void *context)
 {
 	char *name = info->si_arch == seccomp_arch_native() ?
 			     seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, info->si_syscall) :
 			     NULL;
 
-	(void)number;
-	(void)context;
 	LOG(GATEWAY_FORBIDDEN, LOG_STR("call", name != NULL ? name : "of another architecture"),
 	    LOG_INT("number", info->si_syscall));
 	_exit(1);

@@ -125,10 +125,9 @@ static __attribute__((noinline)) long clone3(const struct arguments *arguments,
 
 #else
 
-static long clone3(const struct arguments *arguments, const struct new_process *process)
+static long clone3(not_used const struct arguments *arguments,
+		   not_used const struct new_process *process)
 {
-	(void)arguments;
-	(void)process;
 	return -ENOSYS;
 }
 

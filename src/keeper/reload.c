@@ -28,10 +28,7 @@
 	"The configuration was read again and refused; the previous one stays in use: see the log"
 
 #define TO(state) (1u << RELOAD_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[RELOAD_IDLE] = { "idle", TO(WAITING) },
 	[RELOAD_WAITING] = { "waiting", TO(SENDING) | TO(CERTIFICATES) | TO(IDLE) },
 	[RELOAD_SENDING] = { "sending", TO(JUDGED) | TO(WAITING) | TO(CERTIFICATES) | TO(IDLE) },

@@ -256,9 +256,8 @@ static const struct {
 	{ "/dev/urandom", MAY_READ },
 };
 
-static bool sandbox_is_wanted(const struct config_server *server)
+static bool sandbox_is_wanted(not_used const struct config_server *server)
 {
-	(void)server;
 	return true;
 }
 

@@ -507,12 +507,11 @@ static struct slice quoted_name(const struct json_node *member)
 
 /* ---- any value ---- */
 
-static bool check_type(struct walk *walk, const struct json_node *keyword,
+static bool check_type(not_used struct walk *walk, const struct json_node *keyword,
 		       const struct json_node *value)
 {
 	unsigned int type = value->type == JSON_FALSE ? JSON_TRUE : value->type;
 
-	(void)walk;
 	if (keyword->link & 1u << type)
 		return true;
 	return type == JSON_NUMBER && keyword->link & TYPE_INTEGER &&
@@ -605,10 +604,9 @@ static bool check_pattern(struct walk *walk, const struct json_node *keyword,
 /* ---- arrays ---- */
 
 /* Of members, too. */
-static bool check_count(struct walk *walk, const struct json_node *keyword,
+static bool check_count(not_used struct walk *walk, const struct json_node *keyword,
 			const struct json_node *value)
 {
-	(void)walk;
 	return is_in_order(keyword,
 			   (value->count > keyword->link) - (value->count < keyword->link));
 }

@@ -36,10 +36,7 @@
 #define DRAIN_MS 500 /* how long to read on after the exit if a grandchild keeps stdout open */
 
 #define TO(state) (1u << CHILD_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[CHILD_STARTING] = { "starting", TO(RUNNING) | TO(STOPPING) | TO(GONE) },
 	[CHILD_RUNNING] = { "running", TO(STOPPING) | TO(GONE) },
 	[CHILD_STOPPING] = { "stopping", TO(GONE) },

@@ -111,9 +111,8 @@ static void spawner_on_end(struct ipc_channel *channel)
 	spawner->ops->on_lost(spawner);
 }
 
-static void spawner_on_unsent(struct ipc_channel *channel, const struct error *err)
+static void spawner_on_unsent(not_used struct ipc_channel *channel, const struct error *err)
 {
-	(void)channel;
 	LOG(IPC_FAILED, LOG_STR("error", err->text));
 }
 

@@ -437,12 +437,11 @@ static bool take_request(struct bridged_call *bridged, struct msg *msg)
 	return true;
 }
 
-static bool inner_on_message(struct call *inner, enum stream_kind kind, uint64_t key,
+static bool inner_on_message(struct call *inner, enum stream_kind kind, not_used uint64_t key,
 			     struct msg *msg)
 {
 	struct bridged_call *bridged = of_inner(inner);
 
-	(void)key;
 	if (kind == STREAM_REQUEST)
 		return take_request(bridged, msg);
 	if (bridged->parked.call != NULL)
@@ -452,9 +451,8 @@ static bool inner_on_message(struct call *inner, enum stream_kind kind, uint64_t
 }
 
 /* The client may come back at any time. */
-static bool inner_is_reachable(const struct call *inner)
+static bool inner_is_reachable(not_used const struct call *inner)
 {
-	(void)inner;
 	return true;
 }
 
@@ -541,11 +539,9 @@ static const struct call_watcher_ops outer_ops = { .on_end = outer_on_end };
 /* ---- what the pool reports ---- */
 
 /* There are no other events: the member joins a pool that already knows its server. */
-static void member_on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
+static void member_on_notification(not_used struct pool_member *member, not_used uint64_t key,
+				   not_used struct msg *msg)
 {
-	(void)member;
-	(void)key;
-	(void)msg;
 }
 
 static const struct pool_member_ops member_ops = { .on_notification = member_on_notification };

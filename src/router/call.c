@@ -322,10 +322,7 @@ static void call_record_end(struct call *call, enum call_status status, enum rea
 /* ---- the call ---- */
 
 #define TO(state) (1u << CALL_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[CALL_NEW] = { "new", TO(WAITING) | TO(ENDED) },
 	[CALL_WAITING] = { "waiting", TO(SENT) | TO(ENDED) },
 	[CALL_SENT] = { "sent", TO(WAITING) | TO(ENDED) },
@@ -637,9 +634,8 @@ void call_fail(struct call *call, enum reason reason)
 	call->ops->on_failed(call, reason);
 }
 
-void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter)
+void call_on_wait_timeout(not_used struct wait_queue *queue, struct waiter *waiter)
 {
-	(void)queue;
 	call_fail(call_of_waiter(waiter), REASON_TIMEOUT);
 }
 

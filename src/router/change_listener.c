@@ -153,16 +153,15 @@ static struct change_listener *of_subscribing(struct call *call)
 	return container_of(call, struct change_listener, subscribing);
 }
 
-static void subscribing_on_response(struct call *call, const struct slice *parts, size_t count)
+static void subscribing_on_response(struct call *call, not_used const struct slice *parts,
+				    not_used size_t count)
 {
-	(void)parts; /* the client's subscriptions say whether it was granted */
-	(void)count;
+	/* The client's subscriptions say whether it was granted. */
 	note_step(of_subscribing(call));
 }
 
-static void subscribing_on_failed(struct call *call, enum reason reason)
+static void subscribing_on_failed(struct call *call, not_used enum reason reason)
 {
-	(void)reason;
 	note_step(of_subscribing(call));
 }
 
@@ -171,19 +170,14 @@ static void subscribing_on_cancelled(struct call *call)
 	note_step(of_subscribing(call));
 }
 
-static bool subscribing_drop_message(struct call *call, enum stream_kind kind, uint64_t key,
-				     struct msg *msg)
+static bool subscribing_drop_message(not_used struct call *call, not_used enum stream_kind kind,
+				     not_used uint64_t key, not_used struct msg *msg)
 {
-	(void)call;
-	(void)kind;
-	(void)key;
-	(void)msg;
 	return false;
 }
 
-static bool subscribing_has_no_reader(const struct call *call)
+static bool subscribing_has_no_reader(not_used const struct call *call)
 {
-	(void)call;
 	return false;
 }
 

@@ -78,21 +78,20 @@ static struct call *opening_call(const struct client_request *request)
 	return call_of_waiter(wait_queue_first(&request->opening));
 }
 
-static void on_ready(struct pool_member *member, const struct envelope *response)
+static void on_ready(struct pool_member *member, not_used const struct envelope *response)
 {
 	struct client_request *request = of_member(member);
 	struct call *call = opening_call(request);
 	at_end(msg_unref) struct msg *body = call->body;
 
-	(void)response;
 	call_stop_wait(call);
 	call->body = NULL;
 	go_on(request, call, body->env);
 }
 
-static void on_refused(struct pool_member *member, const struct envelope *response)
+static void on_refused(struct pool_member *member, not_used const struct envelope *response)
 {
-	(void)response; /* it answers a request that was not the client's */
+	/* It answers a request that was not the client's. */
 	call_fail(opening_call(of_member(member)), REASON_HANDSHAKE_REFUSED);
 }
 

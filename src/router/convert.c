@@ -316,11 +316,10 @@ static int rewrite_choice(struct slice name, struct json choices, void *arg)
 	return -1;
 }
 
-static int rewrite_field(struct slice name, struct json field, void *arg)
+static int rewrite_field(not_used struct slice name, struct json field, void *arg)
 {
 	struct rewrite *rewrite = arg;
 
-	(void)name;
 	/* Only a field with several choices is an array. */
 	if (slice_is_equal(block_type(field.text), SLICE_LIT("array")))
 		rewrite->is_inexpressible = true;

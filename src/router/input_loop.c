@@ -289,11 +289,10 @@ static void take_answer(struct question *question, struct slice result)
 }
 
 /* Only an elicitation can be answered with a failure. */
-static void on_refused(struct asker *asker, const char *why)
+static void on_refused(struct asker *asker, not_used const char *why)
 {
 	struct question *question = container_of(asker, struct question, asker);
 
-	(void)why;
 	if (question->method->id == METHOD_ELICITATION)
 		take_answer(question, SLICE_LIT("{\"action\":\"cancel\"}"));
 	else

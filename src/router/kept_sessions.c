@@ -658,10 +658,9 @@ static void on_process_closed(struct upstream *upstream)
 	one->process = NULL;
 }
 
-static void on_process_lost(struct upstream *upstream, enum reason reason)
+static void on_process_lost(not_used struct upstream *upstream, not_used enum reason reason)
 {
-	(void)upstream;
-	(void)reason; /* the session gets another one */
+	/* The session gets another one. */
 }
 
 /* Nothing is sent to it, and nothing read of it: none of the other events can occur. */

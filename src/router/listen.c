@@ -215,22 +215,20 @@ static void listen_on_over(struct listen *listen, const struct upstream_request 
 		fail_opening(listen);
 }
 
-static void listen_on_response(struct upstream_request *request, const struct envelope *env)
+static void listen_on_response(struct upstream_request *request,
+			       not_used const struct envelope *env)
 {
-	(void)env;
 	listen_on_over(listen_of(request), request);
 }
 
-static void listen_on_malformed(struct upstream_request *request, enum reason reason)
+static void listen_on_malformed(struct upstream_request *request, not_used enum reason reason)
 {
-	(void)reason;
 	listen_on_over(listen_of(request), request);
 }
 
-static void listen_on_lost(struct upstream_request *request, enum reason reason)
+static void listen_on_lost(not_used struct upstream_request *request, not_used enum reason reason)
 {
-	(void)request;
-	(void)reason; /* it ends with its upstream */
+	/* It ends with its upstream. */
 }
 
 static const struct upstream_request_ops request_ops = {

@@ -259,22 +259,19 @@ static struct task_listening *of_request(struct upstream_request *request)
 	return container_of(request, struct task_listening, request);
 }
 
-static void on_response(struct upstream_request *request, const struct envelope *env)
+static void on_response(struct upstream_request *request, not_used const struct envelope *env)
 {
-	(void)env;
 	note_over(of_request(request));
 }
 
-static void on_malformed(struct upstream_request *request, enum reason reason)
+static void on_malformed(struct upstream_request *request, not_used enum reason reason)
 {
-	(void)reason;
 	note_over(of_request(request));
 }
 
-static void on_lost(struct upstream_request *request, enum reason reason)
+static void on_lost(not_used struct upstream_request *request, not_used enum reason reason)
 {
-	(void)request;
-	(void)reason; /* it ends with its upstream */
+	/* It ends with its upstream. */
 }
 
 static const struct upstream_request_ops request_ops = {

@@ -489,13 +489,12 @@ static bool could_be(struct slice decoded, struct slice name)
 	       slice_is_equal_nocase(buf_slice(&folded), name);
 }
 
-static int look_at_name(struct slice written, struct json value, void *arg)
+static int look_at_name(struct slice written, not_used struct json value, void *arg)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
 	struct find *find = arg;
 	at_end(buf_fini) struct buf decoded = { 0 };
 
-	(void)value;
 	if (slice_is_equal(written, find->name)) {
 		find->is_ambiguous |= find->is_found;
 		find->is_found = true;

@@ -23,10 +23,7 @@
 #define REQUEST_BYTES_MAX (4 * 1024 * 1024) /* of these together; a single one may be larger */
 
 #define TO(state) (1u << PARKED_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[PARKED_STATES] = {
+static const struct state_row states[PARKED_STATES] = {
 	[PARKED_RUNNING] = { "running", TO(GATHERING) | TO(ENDED) },
 	[PARKED_GATHERING] = { "gathering", TO(RUNNING) | TO(PARKED) | TO(ENDED) },
 	[PARKED_PARKED] = { "parked",

@@ -494,7 +494,7 @@ struct deciding {
 	bool is_doubtful; /* the client may read one of them differently */
 };
 
-static int note_deciding(struct slice name, struct json value, void *arg)
+static int note_deciding(struct slice name, not_used struct json value, void *arg)
 {
 	struct deciding *deciding = arg;
 	bool is_mode = slice_is_equal(name, SLICE_LIT("mode"));
@@ -502,7 +502,6 @@ static int note_deciding(struct slice name, struct json value, void *arg)
 	bool is_like = slice_is_equal_nocase(name, SLICE_LIT("mode")) ||
 		       slice_is_equal_nocase(name, SLICE_LIT("tools"));
 
-	(void)value;
 	deciding->is_doubtful |=
 		(is_mode && deciding->has_mode) || (is_tools && deciding->has_tools) ||
 		(is_like && !is_mode && !is_tools) || memchr(name.p, '\\', name.n) != NULL;

@@ -181,9 +181,8 @@ static void release_subscriber(struct pool *pool, struct subscription *subscript
 
 /* ---- calls that wait for the first one's answer ---- */
 
-static void subscriptions_on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
+static void subscriptions_on_waiter_left(not_used struct wait_queue *queue, struct waiter *waiter)
 {
-	(void)queue;
 	call_of_waiter(waiter)->client->pool->subscribing_bytes -= waiter->bytes;
 }
 

@@ -64,15 +64,13 @@ static void on_over(struct url_waiter *waiter)
 	task_schedule(replay->call->client->router->loop, &replay->step);
 }
 
-static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
+static void on_timeout(struct wait_queue *queue, not_used struct waiter *waiter)
 {
-	(void)waiter;
 	go_on(container_of(queue, struct url_replay, waiting));
 }
 
-static void on_call_end(struct call_watcher *watcher, struct call *call)
+static void on_call_end(struct call_watcher *watcher, not_used struct call *call)
 {
-	(void)call;
 	url_replay_free(container_of(watcher, struct url_replay, watcher));
 }
 

@@ -111,10 +111,7 @@ void session_table_fini(struct session_table *table)
 #define ADDRESS_LEAST 8    /* an address may have this many, however small max_sessions is */
 #define AGE_STEPS 32
 #define TO(state) (1u << SESSION_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[SESSION_NEW] = { "new", TO(LIVE) | TO(ENDED) },
 	[SESSION_LIVE] = { "live", TO(ENDED) },
 	[SESSION_ENDED] = { "ended", 0 },

@@ -47,10 +47,7 @@ enum trial_state {
 };
 
 #define TO(state) (1u << TRIAL_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[TRIAL_QUEUED] = { "queued", TO(ASKED) | TO(OVER) },
 	[TRIAL_ASKED] = { "asked", TO(QUEUED) | TO(LISTING) | TO(OVER) },
 	[TRIAL_LISTING] = { "listing", TO(OVER) },
@@ -232,11 +229,10 @@ static void look_list(struct trial *trial, struct slice cursor)
 	send_request(upstream, id, SLICE_LIT("tools/list"), buf_slice(&params));
 }
 
-static int count_tool(struct slice element, void *arg)
+static int count_tool(not_used struct slice element, void *arg)
 {
 	size_t *count = arg;
 
-	(void)element;
 	(*count)++;
 	return 0;
 }
@@ -268,10 +264,9 @@ static void on_malformed_list(struct upstream_request *request, enum reason reas
 			    "tools/list was answered with something that is no message");
 }
 
-static void on_lost_list(struct upstream_request *request, enum reason reason)
+static void on_lost_list(not_used struct upstream_request *request, not_used enum reason reason)
 {
-	(void)request;
-	(void)reason; /* on_closed takes the request back */
+	/* on_closed takes the request back */
 }
 
 static const struct upstream_request_ops list_ops = {
@@ -318,11 +313,10 @@ static void look_on_ready(struct trial *trial, struct slice result)
 }
 
 static void on_ready(struct upstream *upstream, const struct envelope *response,
-		     struct slice described)
+		     not_used struct slice described)
 {
 	struct trial *trial = trial_of(upstream);
 
-	(void)described;
 	if (trial->is_look)
 		look_on_ready(trial, response->result.text);
 	else /* a process that serves clients is asked again */
@@ -366,23 +360,19 @@ static void on_request(struct upstream *upstream, const struct envelope *env)
 			   SLICE_LIT("Method not found"));
 }
 
-static void on_notification(struct upstream *upstream, const struct envelope *env)
+static void on_notification(not_used struct upstream *upstream, not_used const struct envelope *env)
 {
-	(void)upstream;
-	(void)env; /* there is no client to pass it to */
+	/* There is no client to pass it to. */
 }
 
-static void on_request_end(struct upstream *upstream, struct upstream_request *request,
-			   bool is_answered)
+static void on_request_end(not_used struct upstream *upstream,
+			   not_used struct upstream_request *request, not_used bool is_answered)
 {
-	(void)upstream;
-	(void)request;
-	(void)is_answered;
 }
 
-static void on_rest(struct upstream *upstream)
+static void on_rest(not_used struct upstream *upstream)
 {
-	(void)upstream; /* the answer decides what comes next */
+	/* The answer decides what comes next. */
 }
 
 static void look_on_unanswered(struct trial *trial, const struct upstream *upstream)
@@ -410,10 +400,9 @@ static void on_closed(struct upstream *upstream)
 		probe_end(trial, ERA_LEGACY);
 }
 
-static void on_lost(struct upstream *upstream, enum reason reason)
+static void on_lost(not_used struct upstream *upstream, not_used enum reason reason)
 {
-	(void)upstream;
-	(void)reason; /* logged where it was noticed; on_closed has run before */
+	/* Logged where it was noticed; on_closed has run before. */
 }
 
 static const struct upstream_owner_ops owner_ops = {
@@ -596,10 +585,9 @@ static void warm_on_closed(struct upstream *upstream)
 	warm_set_remove(upstream->warm_set, upstream);
 }
 
-static void warm_on_lost(struct upstream *upstream, enum reason reason)
+static void warm_on_lost(not_used struct upstream *upstream, not_used enum reason reason)
 {
-	(void)upstream;
-	(void)reason; /* it is being replaced */
+	/* It is being replaced. */
 }
 
 /* Nothing has been sent to a warm process, so none of the other events of an owner can occur. */

@@ -29,10 +29,7 @@
 #define ID_LATE (ID_MAX - 1000000) /* leaves ids for our own requests */
 
 #define TO(state) (1u << UPSTREAM_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
+static const struct state_row states[] = {
 	[UPSTREAM_DELAYED] = { "delayed", TO(STARTING) | TO(CLOSED) },
 	[UPSTREAM_STARTING] = { "starting", TO(WARM) | TO(HANDSHAKE) | TO(CLOSED) },
 	[UPSTREAM_WARM] = { "warm", TO(HANDSHAKE) | TO(CLOSED) },
@@ -747,14 +744,13 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 
 #define REFUSAL_LOGGED 300
 
-static const struct revision *read_initialize_result(const struct upstream *upstream,
+static const struct revision *read_initialize_result(not_used const struct upstream *upstream,
 						     struct slice result,
-						     struct buf *initialize_result)
+						     not_used struct buf *initialize_result)
 {
 	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
 
-	(void)upstream;
-	(void)initialize_result; /* the result is one already */
+	/* The result is one already. */
 	return revision_find(scan_plain_string(version));
 }
 
@@ -772,11 +768,11 @@ static int send_first_ping(struct upstream *upstream, uint64_t id)
 	return 0;
 }
 
-static const struct revision *read_first_pong(const struct upstream *upstream, struct slice result,
-					      struct buf *initialize_result)
+static const struct revision *read_first_pong(const struct upstream *upstream,
+					      not_used struct slice result,
+					      not_used struct buf *initialize_result)
 {
-	(void)result;
-	(void)initialize_result; /* whoever initialized it has told */
+	/* Whoever initialized it has told. */
 	return upstream->revision;
 }
 
