@@ -3,8 +3,7 @@
  * Serves the operator inside the gateway: the admin socket, and the addresses of /metrics and of
  * the status page.
  */
-#ifndef MCPGATED_ADMIN_SERVER_H
-#define MCPGATED_ADMIN_SERVER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -62,5 +61,3 @@ void admin_server_tell_upgrade(struct admin_server *admin_server, unsigned int o
 void admin_server_leave(struct admin_server *admin_server);
 /* Accepts NULL. */
 void admin_server_free(struct admin_server **admin_server);
-
-#endif

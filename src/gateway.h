@@ -3,8 +3,7 @@
  * All parts of the network process, for the two files that know them: gateway.c and
  * gateway_reload.c.
  */
-#ifndef MCPGATED_GATEWAY_H
-#define MCPGATED_GATEWAY_H
+#pragma once
 
 #include "admin_server.h"
 #include "auth/dpop.h"
@@ -89,5 +88,3 @@ void gateway_export(struct gateway *g);
  * logs why. Takes the descriptors of IPC_CONFIG. Informs the keeper.
  */
 void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers);
-
-#endif

@@ -4,8 +4,7 @@
  * those that a reload brings. A change arrives in parts (IPC_LISTENER, IPC_CERTIFICATE), is checked
  * as a whole, and takes effect in one turn of the loop.
  */
-#ifndef MCPGATED_PORTS_H
-#define MCPGATED_PORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ int ports_judge(struct ports *ports, const struct config *next, struct error *er
 void ports_use(struct ports *ports, const struct config *next);
 /* Discards the change. */
 void ports_forget(struct ports *ports);
-
-#endif

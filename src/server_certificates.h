@@ -3,8 +3,7 @@
  * The certificates of all listeners in the gateway: received from the keeper as open files, read,
  * and turned into what the listeners present. A set is used completely or not at all. REL-50.
  */
-#ifndef MCPGATED_SERVER_CERTIFICATES_H
-#define MCPGATED_SERVER_CERTIFICATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct certificate_report;
 /* Number `index` of the certificates in use, of all listeners; false: there are no more. */
 bool server_certificates_report(const struct server_certificates *server_certificates, size_t index,
 				struct certificate_report *report_r) must_check;
-
-#endif

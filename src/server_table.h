@@ -6,8 +6,7 @@
  * point into it. Which servers are in use, and how long the others stay, is keeper/server_slots:
  * here is what the gateway makes of them. architecture.md, "Reload".
  */
-#ifndef MCPGATED_SERVER_TABLE_H
-#define MCPGATED_SERVER_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ size_t server_table_count_children(const struct server_table *table);
 /* Whether no message is on its way to or from one (child_is_quiet). */
 bool server_table_is_quiet(const struct server_table *table);
 void server_table_kill_children(struct server_table *table, enum reason reason);
-
-#endif

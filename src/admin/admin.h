@@ -4,8 +4,7 @@
  * the servers' stderr, a few commands, and the servers themselves at /mcp/NAME. Whoever can open
  * the socket is the operator; the servers' own processes are rejected. mcpgated(1), SEC-17.
  */
-#ifndef MCPGATED_ADMIN_ADMIN_H
-#define MCPGATED_ADMIN_ADMIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,5 +122,3 @@ command_fn command_upgrade;
 void command_reload_tell(struct admin *admin, uint64_t order, bool is_used, struct slice report);
 /* Like admin_leave, for the pending orders. */
 void command_reload_refuse_all(struct admin *admin);
-
-#endif

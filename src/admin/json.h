@@ -4,8 +4,7 @@
  * orders that are read. The values are jansson's, whose header is not included here: some of its
  * names conflict with jsonrpc/scan.h.
  */
-#ifndef MCPGATED_ADMIN_JSON_H
-#define MCPGATED_ADMIN_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -139,5 +138,3 @@ struct deny_request {
 int deny_request_read(struct slice body, struct deny_request *deny_request_r, struct error *err)
 	must_check;
 void deny_request_fini(struct deny_request *deny_request);
-
-#endif

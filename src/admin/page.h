@@ -3,8 +3,7 @@
  * The status page for browsers: its files, and who may request it and give orders. Its data
  * comes to the viewers; its orders are those of the admin socket. SEC-01, SEC-17, SEC-78.
  */
-#ifndef MCPGATED_ADMIN_PAGE_H
-#define MCPGATED_ADMIN_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ struct page_file {
 
 extern const struct page_file page_files[];
 extern const size_t page_file_count;
-
-#endif

@@ -3,8 +3,7 @@
  * What somebody should look at, found at the moment of the question, in one list for all who ask:
  * mcpgatectl check and status, the status page and the metrics. problems.def has the kinds.
  */
-#ifndef MCPGATED_ADMIN_PROBLEMS_H
-#define MCPGATED_ADMIN_PROBLEMS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -77,5 +76,3 @@ struct server_view {
 /* Borrows all three. */
 struct server_view server_view_of(const struct server *server, struct slice path,
 				  const struct server_load *load);
-
-#endif

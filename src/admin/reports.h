@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reports: each appends one JSON object. The member names are a contract with scripts. */
-#ifndef MCPGATED_ADMIN_REPORTS_H
-#define MCPGATED_ADMIN_REPORTS_H
+#pragma once
 
 #include "admin/admin.h"
 #include "base/buf.h"
@@ -21,5 +20,3 @@ void reports_snapshot(const struct admin *admin, struct buf *out);
 void reports_streams(const struct admin *admin, struct buf *out);
 /* Not JSON: obs/metric.h defines the format. */
 void reports_metrics(const struct admin *admin, bool is_open, struct buf *out);
-
-#endif

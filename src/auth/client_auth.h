@@ -3,8 +3,7 @@
  * Who we are, for an issuer that we ask about tokens: with a secret (RFC 6749 s2.3.1), or with a token that we sign
  * (RFC 7523 s2.2, s3). AUTH-OPQ-01
  */
-#ifndef MCPGATED_AUTH_CLIENT_AUTH_H
-#define MCPGATED_AUTH_CLIENT_AUTH_H
+#pragma once
 
 #include <openssl/evp.h>
 
@@ -54,5 +53,3 @@ void client_auth_append(struct buf *out, struct slice text);
 
 /* Whether it is a private key, PEM without a password, of a kind that is signed with: RSA, EC, Ed25519. */
 int client_auth_check_key(const char *pem, struct error *err) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * which addresses that may lead. All of it is the configuration's; who asks brings the body alone, and one at a time.
  * OTLP/HTTP with JSON. SEC-10, SEC-70
  */
-#ifndef MCPGATED_AUTH_COLLECTOR_H
-#define MCPGATED_AUTH_COLLECTOR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ int collector_send(struct collector *collector, struct fetch *fetch, struct slic
 		   struct error *err) must_check;
 /* Overwrites in what the collector has answered the values of the headers that it is sent: whoever reads it must not learn them. */
 void collector_hide_secrets(const struct collector *collector, struct buf *answer);
-
-#endif

@@ -4,8 +4,7 @@
  * cookies; fields that are wiped afterwards. Runs no transfer. The traps of libcurl that this avoids are in
  * design/stack.md §8.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
-#ifndef MCPGATED_AUTH_CURL_HANDLE_H
-#define MCPGATED_AUTH_CURL_HANDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ curl_socket_t curl_handle_open_socket(const struct address_filter *address_filte
 /* For CURLOPT_WRITEFUNCTION: takes all, or returns 0 with *is_too_big_r. */
 size_t curl_handle_take_body(struct buf *body, const char *data, size_t bytes, size_t bytes_max,
 			     bool *is_too_big_r);
-
-#endif

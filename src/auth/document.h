@@ -4,8 +4,7 @@
  * Limits are checked before a tree is built, as a tree is many times the size of its text
  * (design/stack.md §6).
  */
-#ifndef MCPGATED_AUTH_DOCUMENT_H
-#define MCPGATED_AUTH_DOCUMENT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ bool document_lists(const json_t *array, struct slice text);
 char *issuer_metadata_url(const char *issuer, size_t at);
 /* Whether the document is this issuer's and its addresses may be used. AUTH-AS-02, AUTH-AS-03 */
 int issuer_metadata_check(const json_t *document, const char *issuer, struct error *err) must_check;
-
-#endif

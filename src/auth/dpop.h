@@ -3,8 +3,7 @@
  * Proof of possession: DPoP proofs (RFC 9449). Pure except for the memory of proofs seen. Whether a
  * token is bound at all is read from the grant (jkt).
  */
-#ifndef MCPGATED_AUTH_DPOP_H
-#define MCPGATED_AUTH_DPOP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct dpop_request {
  */
 int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 	       const struct dpop_request *request, struct verdict *verdict_r) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * answers is written into shared memory; it can be slow, silent, endless, wrong. One connection, one
  * answer; it ends with its parent.
  */
-#ifndef MCPGATED_AUTH_FAKE_ISSUER_H
-#define MCPGATED_AUTH_FAKE_ISSUER_H
+#pragma once
 
 #include <openssl/ssl.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void fake_issuer_stop(struct fake_issuer **issuer);
 /* The page of this path; a new one answers 200 with an empty body. */
 struct fake_page *fake_issuer_page(struct fake_issuer *issuer, const char *path);
 void fake_page_set_body(struct fake_page *page, const char *body);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: what an authorization server does. Keys, key sets and tokens, made by OpenSSL alone. */
-#ifndef MCPGATED_AUTH_FAKE_SIGNER_H
-#define MCPGATED_AUTH_FAKE_SIGNER_H
+#pragma once
 
 #include <openssl/evp.h>
 
@@ -25,5 +24,3 @@ char *fake_signer_sign(const struct fake_signer *signer, const char *header, con
 char *fake_signer_token(const struct fake_signer *signer, const char *claims);
 /* The public, or the private key as PEM. */
 char *fake_signer_pem(const struct fake_signer *signer, int is_private);
-
-#endif

@@ -4,8 +4,7 @@
  * or of another body. One request, one answer of bounded size within a bounded time. Together with
  * curl_handle.h the only file of the daemon that knows libcurl. AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
-#ifndef MCPGATED_AUTH_FETCH_H
-#define MCPGATED_AUTH_FETCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetc
 /* Also valid if nothing is pending. */
 void fetch_cancel(struct fetch *fetch);
 bool fetch_is_running(const struct fetch *fetch);
-
-#endif

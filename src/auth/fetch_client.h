@@ -4,8 +4,7 @@
  * fetcher process, by issuer number. The fetcher may exit and be restarted: pending inquiries then
  * end without an answer; new ones wait for the next fetcher. SEC-10, SEC-61
  */
-#ifndef MCPGATED_AUTH_FETCH_CLIENT_H
-#define MCPGATED_AUTH_FETCH_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void inquiry_cancel(struct inquiry *inquiry);
 bool inquiry_is_running(const struct inquiry *inquiry);
 /* Whether the client has no pending inquiry. */
 bool fetch_client_is_idle(const struct fetch_client *client);
-
-#endif

@@ -4,8 +4,7 @@
  * configured issuers, delivers its spans to the configured collector, and does nothing else. One
  * service belongs to one gateway, and ends with it.
  */
-#ifndef MCPGATED_AUTH_FETCH_SERVICE_H
-#define MCPGATED_AUTH_FETCH_SERVICE_H
+#pragma once
 
 #include "auth/collector.h"
 #include "auth/verifier.h"
@@ -33,5 +32,3 @@ struct fetch_service *fetch_service_new(struct loop *loop, const struct fetch_se
 					struct error *err) must_check;
 /* Ends all fetches. Accepts NULL. Must not be called from on_end. */
 void fetch_service_free(struct fetch_service **service);
-
-#endif

@@ -4,8 +4,7 @@
  * reference-counted; it does not contain the token. All strings are terminated and free of NUL and
  * control characters: a claim that contains any is refused, never truncated (AUTH-JWT-14).
  */
-#ifndef MCPGATED_AUTH_GRANT_H
-#define MCPGATED_AUTH_GRANT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -170,5 +169,3 @@ struct grant *grant_imagine_text(struct slice claims, const char *issuer, const 
 				 struct error *err) must_check;
 /* Whether it has not expired. */
 bool grant_is_current(const struct grant *grant, uint64_t now_ms);
-
-#endif

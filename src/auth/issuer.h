@@ -8,8 +8,7 @@
  * A usable key set is replaced only by another usable one. A key missing from the new set is
  * dropped at once.
  */
-#ifndef MCPGATED_AUTH_ISSUER_H
-#define MCPGATED_AUTH_ISSUER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -168,5 +167,3 @@ void question_cancel(struct question *question);
 /* The claims (the caller's) of an active token, or NULL and the verdict. */
 json_t *introspect_read(struct slice body, const char *issuer, struct verdict *verdict_r)
 	must_check;
-
-#endif

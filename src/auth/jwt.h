@@ -5,8 +5,7 @@
  * signature is checked. The meaning of claims is in grant.h. RFC 7515 s5.2, RFC 7519 s7.2, RFC
  * 8725.
  */
-#ifndef MCPGATED_AUTH_JWT_H
-#define MCPGATED_AUTH_JWT_H
+#pragma once
 
 #include <jansson.h>
 #include <openssl/evp.h>
@@ -140,5 +139,3 @@ struct slice jwt_key_id(const struct jwt *jwt);
 
 /* Whether the key made the signature, over the bytes as received. */
 bool jwt_is_signed_by(const struct jwt *jwt, EVP_PKEY *key);
-
-#endif

@@ -4,8 +4,7 @@
  * connected to. Not a general parser for RFC
  * 3986: unusual URLs are refused.
  */
-#ifndef MCPGATED_AUTH_URL_H
-#define MCPGATED_AUTH_URL_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -80,5 +79,3 @@ struct address_filter {
  */
 bool address_filter_allows(const struct address_filter *address_filter,
 			   const struct sockaddr *address);
-
-#endif

@@ -8,8 +8,7 @@
  * is judged here by its signature and claims, any other token by introspection if an issuer offers it (RFC 7662). What depends on the
  * asker (the audience) is judged at each check, even for a cached token.
  */
-#ifndef MCPGATED_AUTH_VERIFIER_H
-#define MCPGATED_AUTH_VERIFIER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -218,5 +217,3 @@ bool static_token_is_over(const struct static_token *token);
 bool static_token_is_for(const struct static_token *token, struct slice server);
 /* Whether the token is good for at least as long as before, and for at least the same servers. */
 bool static_token_outlives(const struct static_token *token, const struct static_tokens *now);
-
-#endif

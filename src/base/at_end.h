@@ -8,8 +8,7 @@
  * Each has a value from the beginning: NULL, -1 or an empty one ends, too. The last declared ends first, after the value of `return` is
  * known. What is handed over to another owner is declared without. jansson has json_auto_t for this.
  */
-#ifndef MCPGATED_BASE_AT_END_H
-#define MCPGATED_BASE_AT_END_H
+#pragma once
 
 /* Before a declaration; for each of its variables, `function` is called with the address. */
 #define at_end(function) __attribute__((cleanup(function)))
@@ -18,5 +17,3 @@
 void mem_free(void *at);
 /* Closes the descriptor, unless it is -1, which it is afterwards. errno stays as it is. */
 void file_close(int *fd);
-
-#endif

@@ -4,8 +4,7 @@
  * the memory and leaves the buffer empty and reusable. Allocation failure aborts the process;
  * callers bound what they append.
  */
-#ifndef MCPGATED_BASE_BUF_H
-#define MCPGATED_BASE_BUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ struct slice buf_slice(const struct buf *buf);
 void buf_fini(struct buf *buf);
 /* Like buf_fini, but overwrites the memory first. For data that may hold secrets. */
 void buf_wipe(struct buf *buf);
-
-#endif

@@ -6,8 +6,7 @@
  * file or the kernel can cause may trip it; such failures are reported in a struct error
  * (base/error.h).
  */
-#ifndef MCPGATED_BASE_CHECK_H
-#define MCPGATED_BASE_CHECK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ struct state_row {
 /* Prints the location and the condition to stderr and aborts. */
 void check_failed(const char *cond, const char *file, int line, const char *func)
 	__attribute__((noreturn, cold));
-
-#endif

@@ -3,8 +3,7 @@
  * Time. All timers use the monotonic clock, which is read once per iteration of the event loop. The
  * wall clock is for log timestamps and for dates in other parties' data.
  */
-#ifndef MCPGATED_BASE_CLOCK_H
-#define MCPGATED_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ uint64_t clock_monotonic_ns(void);
 void clock_freeze(uint64_t now_ms);
 /* Tests only: moves the monotonic clock ahead by `ms`; it continues from there. */
 void clock_advance(uint64_t ms);
-
-#endif

@@ -3,8 +3,7 @@
  * Why an operation failed, for the caller to act on: a kind to branch on, and a text. The text is
  * written once, where the cause is known, and logged or sent once, where the consequence is.
  */
-#ifndef MCPGATED_BASE_ERROR_H
-#define MCPGATED_BASE_ERROR_H
+#pragma once
 
 #include "base/check.h"
 
@@ -30,5 +29,3 @@ struct error {
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) printf_like(3, 4);
 /* Like error_set with ERROR_SYSTEM; appends ": " and the text of errno. */
 int error_set_errno(struct error *err, const char *format, ...) printf_like(2, 3);
-
-#endif

@@ -5,8 +5,7 @@
  * that reads it finds what was written before, or what is written now, whole. Whoever wrote it may
  * have been compromised: the head is validated, and the text is the reader's to judge.
  */
-#ifndef MCPGATED_BASE_HALVES_H
-#define MCPGATED_BASE_HALVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool halves_read(const struct halves *halves, size_t room, struct slice *text_r)
 char *halves_begin(struct halves *halves, size_t room);
 /* It has been written, and is the valid one from now on. */
 void halves_end(struct halves *halves, size_t room, size_t bytes);
-
-#endif

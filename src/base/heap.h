@@ -5,8 +5,7 @@
  * freed memory is kept at first, and memory that has been unused for a while is returned to the
  * kernel, both at the end of the heap and between blocks in use.
  */
-#ifndef MCPGATED_BASE_HEAP_H
-#define MCPGATED_BASE_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void heap_keep_freed(void);
  * last call. Returns whether it tried. Takes about a millisecond per ten MiB.
  */
 bool heap_give_back(struct heap *heap);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Doubly linked ring; the head is a struct list too. A removed node is linked to itself. */
-#ifndef MCPGATED_BASE_LIST_H
-#define MCPGATED_BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ static inline void list_splice(struct list *to, struct list *from)
 	to->prev = from->prev;
 	list_init(from);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * struct is an empty map. We choose the keys (counters, random numbers), never a peer, so no keyed
  * hash is needed.
  */
-#ifndef MCPGATED_BASE_MAP_H
-#define MCPGATED_BASE_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ struct map_link *map_find_link(const struct map *map, uint64_t key);
 void map_insert_link(struct map *map, uint64_t key, struct map_link *link);
 /* The link must be in the map. */
 void map_remove_link(struct map *map, struct map_link *link);
-
-#endif

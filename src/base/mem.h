@@ -3,8 +3,7 @@
  * Allocation of small objects of fixed size: aborts when memory runs out. Sizes that a peer chooses
  * are capped before they get here. The caller owns the result and frees it with free().
  */
-#ifndef MCPGATED_BASE_MEM_H
-#define MCPGATED_BASE_MEM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -41,5 +40,3 @@ char *mem_printf(const char *format, ...) printf_like(1, 2)
  */
 FILE *mem_open_text(char **text_r, size_t *size_r) __attribute__((returns_nonnull));
 void mem_close_text(FILE *out);
-
-#endif

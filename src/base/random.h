@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random bytes from the kernel's generator. Aborts if the kernel has none to give. */
-#ifndef MCPGATED_BASE_RANDOM_H
-#define MCPGATED_BASE_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
 void random_bytes(void *out, size_t size);
 /* Uniform in 0 … limit - 1; limit > 0. */
 uint64_t random_below(uint64_t limit);
-
-#endif

@@ -5,8 +5,7 @@
  * many owners there are; in return, weights that differ by less than an eighth count as equal, and
  * of these the one that has stayed so longest comes first.
  */
-#ifndef MCPGATED_BASE_RANKING_H
-#define MCPGATED_BASE_RANKING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void ranked_init(struct ranked *ranked);
 void ranking_set(struct ranking *ranking, struct ranked *ranked, size_t weight);
 /* The one with most; NULL: there is none. */
 struct ranked *ranking_first(const struct ranking *ranking);
-
-#endif

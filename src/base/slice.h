@@ -3,8 +3,7 @@
  * A borrowed run of bytes. It is not NUL-terminated and may contain NUL bytes. A slice must not
  * outlive the memory it points into.
  */
-#ifndef MCPGATED_BASE_SLICE_H
-#define MCPGATED_BASE_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ static inline bool slices_has_nocase(struct slices slices, struct slice wanted)
 			return true;
 	return false;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small conversions between bytes and text. None of them allocates. */
-#ifndef MCPGATED_BASE_TEXT_H
-#define MCPGATED_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ size_t text_distance(struct slice a, struct slice b, size_t limit);
  * holds the least distance so far and is updated; start with SIZE_MAX.
  */
 bool text_is_nearer(struct slice written, struct slice candidate, size_t *distance);
-
-#endif

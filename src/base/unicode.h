@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unicode properties of single characters, from the tables of utf8proc. */
-#ifndef MCPGATED_BASE_UNICODE_H
-#define MCPGATED_BASE_UNICODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ bool unicode_is_wrapping(uint32_t code);
 bool unicode_is_unknown(uint32_t code);
 /* Whether it is an emoji (Extended_Pictographic). */
 bool unicode_is_pictograph(uint32_t code);
-
-#endif

@@ -4,8 +4,7 @@
  * parameter, so the warning about unused parameters is off. A program whose tests leave descriptors
  * open fails, as one that leaks memory does.
  */
-#ifndef MCPGATED_BASE_UNIT_TEST_H
-#define MCPGATED_BASE_UNIT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,5 +42,3 @@ static inline int unit_tests_run(const char *name, const struct CMUnitTest *test
 #undef cmocka_run_group_tests
 #define cmocka_run_group_tests(tests, setup, teardown) \
 	unit_tests_run(#tests, tests, sizeof(tests) / sizeof(tests[0]), setup, teardown)
-
-#endif

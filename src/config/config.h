@@ -3,8 +3,7 @@
  * The configuration, from the file, the command line or an imported JSON file: checked, and with
  * every default filled in. Immutable once loaded. mcpgated.yaml(5) is the contract.
  */
-#ifndef MCPGATED_CONFIG_CONFIG_H
-#define MCPGATED_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -260,5 +259,3 @@ void config_print_events(FILE *out);
 void config_print_metrics(FILE *out);
 void config_print_audit(FILE *out);
 void config_print_reasons(FILE *out);
-
-#endif

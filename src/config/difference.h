@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares the configuration in use with the one that a reload has read. */
-#ifndef MCPGATED_CONFIG_DIFFERENCE_H
-#define MCPGATED_CONFIG_DIFFERENCE_H
+#pragma once
 
 #include "config/config.h"
 
@@ -55,5 +54,3 @@ void config_check_fixed(struct config *now, struct config *next, struct config_p
  * which others may point to. A second call undoes it.
  */
 void config_keep_fixed(struct config *now, struct config *next);
-
-#endif

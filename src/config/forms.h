@@ -3,8 +3,7 @@
  * What single texts of a configuration mean, and must look like: sizes, times and dates,
  * addresses, and the forms that the table of options names.
  */
-#ifndef MCPGATED_CONFIG_FORMS_H
-#define MCPGATED_CONFIG_FORMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ option_form_fn form_tool, form_prompt, form_resource, form_template, form_member
 option_form_fn form_one_name, form_shown_name;
 /* Regular expressions: for arguments, and for what is redacted. */
 option_form_fn form_expression, form_redaction;
-
-#endif

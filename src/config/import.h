@@ -3,8 +3,7 @@
  * Reads the files, JSON and TOML, in which clients list their servers, into a tree in the form of our own
  * files; and makes names of servers, from theirs and from a command.
  */
-#ifndef MCPGATED_CONFIG_IMPORT_H
-#define MCPGATED_CONFIG_IMPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -73,5 +72,3 @@ typedef void import_entry_fn(const struct import_entry *entry, void *arg);
  */
 int import_entries(struct slice text, const char *file, import_entry_fn *take_entry, void *arg,
 		   struct error *err) must_check;
-
-#endif

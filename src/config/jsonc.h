@@ -5,8 +5,7 @@
  * positions, every byte stays at its offset, and scan.h can find values with their positions. Of other
  * forms (toml.h), a list says where in the file each value is.
  */
-#ifndef MCPGATED_CONFIG_JSONC_H
-#define MCPGATED_CONFIG_JSONC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -84,5 +83,3 @@ void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned 
 int toml_read(struct jsonc *json, struct slice text, struct error *err) must_check;
 /* Appends a JSON value, which is valid, as TOML on one line. There is no null in it. */
 void toml_append(struct buf *out, struct slice value);
-
-#endif

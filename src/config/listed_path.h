@@ -4,8 +4,7 @@
  * its own rights. Links in them are followed, except below a directory that a sandboxed server may
  * write to: that server may have created the link to reach what it must not.
  */
-#ifndef MCPGATED_CONFIG_LISTED_PATH_H
-#define MCPGATED_CONFIG_LISTED_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ int file_read(const char *path, const struct listed_writers *writers, size_t max
  * file system is not mounted read-only, as it is for secrets of containers.
  */
 bool file_is_changeable(const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  * From the files of a configuration to a tree of values, and from that to the configuration, which
  * is checked.
  */
-#ifndef MCPGATED_CONFIG_LOAD_H
-#define MCPGATED_CONFIG_LOAD_H
+#pragma once
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -98,5 +97,3 @@ struct config *load_survey(const struct tree *root) must_check;
  */
 void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems, struct config_problems *warnings);
-
-#endif

@@ -4,8 +4,7 @@
  * like, and what it needs of others. Reading, checking, printing, the sample file and the manual page
  * all follow it. What a row cannot say is a function in rules.c.
  */
-#ifndef MCPGATED_CONFIG_OPTIONS_H
-#define MCPGATED_CONFIG_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ struct option {
 
 extern const struct option options_table[];
 extern const size_t options_count;
-
-#endif

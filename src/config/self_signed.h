@@ -4,8 +4,7 @@
  * state directory, for as many starts as it is valid and has all names. It signs nothing but
  * itself, so whoever trusts it trusts this daemon and nobody else.
  */
-#ifndef MCPGATED_CONFIG_SELF_SIGNED_H
-#define MCPGATED_CONFIG_SELF_SIGNED_H
+#pragma once
 
 #include "base/check.h"
 #include "base/error.h"
@@ -43,5 +42,3 @@ struct self_signed_facts {
 /* Reads the certificate of that path. */
 int self_signed_describe(const char *path, struct self_signed_facts *facts_r, struct error *err)
 	must_check;
-
-#endif

@@ -5,8 +5,7 @@
  * contents, because the keeper may be root. A server that runs as the daemon's user may write
  * there as well, so files are opened like untrusted ones.
  */
-#ifndef MCPGATED_CONFIG_STATE_DIRECTORY_H
-#define MCPGATED_CONFIG_STATE_DIRECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ int state_file_get(int directory, const char *name, size_t most, struct buf *tex
  */
 int state_file_put(int directory, const char *name, const struct slice *parts, size_t count,
 		   struct error *err) must_check;
-
-#endif

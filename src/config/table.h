@@ -3,8 +3,7 @@
  * Walks the option table, one record at a time, to read, check, print and free the record's
  * struct; and the operations of each option type, by which it does so.
  */
-#ifndef MCPGATED_CONFIG_TABLE_H
-#define MCPGATED_CONFIG_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -124,5 +123,3 @@ void table_print(enum table_reader reader, const char *level, const void *base, 
  */
 void relations_check(const struct config *config, const struct tree *root,
 		     struct config_problems *problems, struct config_problems *warnings);
-
-#endif

@@ -4,8 +4,7 @@
  * Made from YAML text (yaml.h), or built by hand for other configurations (an imported JSON file,
  * the command line).
  */
-#ifndef MCPGATED_CONFIG_TREE_H
-#define MCPGATED_CONFIG_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ struct tree *yaml_read(struct slice text, const char *file, struct error *err) m
  * U+FFFD, since YAML cannot express it.
  */
 void yaml_append_text(struct buf *out, const char *text);
-
-#endif

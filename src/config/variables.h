@@ -3,8 +3,7 @@
  * Values that come from elsewhere: references to files and variables, which may be secrets, and
  * ${...} in texts.
  */
-#ifndef MCPGATED_CONFIG_VARIABLES_H
-#define MCPGATED_CONFIG_VARIABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ bool variables_expand(struct slice text, bool is_open, struct buf *out, variable
  * has its own variables. Messages show only the name.
  */
 void unexpanded_check(const struct tree *root, struct config_problems *problems);
-
-#endif

@@ -4,8 +4,7 @@
  * came from, as they were and as they are now. All that is secret of a server is here and nowhere else. So a file whose entries have all
  * been put back is not removed: it is called NAME.yaml.undone, and a client may still bring an entry back that it has kept in mind.
  */
-#ifndef MCPGATED_CTL_ADOPTED_H
-#define MCPGATED_CTL_ADOPTED_H
+#pragma once
 
 #include <jansson.h>
 
@@ -57,5 +56,3 @@ json_t *adopted_entries(const struct adopted *server); /* borrowed */
  * that the daemon goes on serving it. Returns 0 or -1: it was changed meanwhile, there is another one of that name, or it failed.
  */
 int adopted_save(struct adopted *server, bool *kept_r, struct error *err) must_check;
-
-#endif

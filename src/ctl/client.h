@@ -3,8 +3,7 @@
  * Blocking HTTP, one request a connection: over the daemon's admin socket, or to a web server. Bytes
  * are limited, and for web servers time as well; no redirects, no proxies, no cookies.
  */
-#ifndef MCPGATED_CTL_CLIENT_H
-#define MCPGATED_CTL_CLIENT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -72,5 +71,3 @@ void client_ask_web(const struct client_request *request, struct client_reply *r
  */
 json_t *client_reply_read(const struct client_reply *reply, struct error *err);
 void client_reply_fini(struct client_reply *reply);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the configuration files of clients say of a server of ours: one row for each client. And where that server is. */
-#ifndef MCPGATED_CTL_CLIENT_CONFIG_H
-#define MCPGATED_CTL_CLIENT_CONFIG_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct server_place {
  */
 int server_place_find(const struct line *line, struct server_place *place_r) must_check;
 void server_place_fini(struct server_place *place);
-
-#endif

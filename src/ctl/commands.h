@@ -3,8 +3,7 @@
  * The commands of mcpgatectl, by the files that they are in; client_config and complete have
  * headers of their own. Those that take the line return the exit status.
  */
-#ifndef MCPGATED_CTL_COMMANDS_H
-#define MCPGATED_CTL_COMMANDS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 
 /* doctor --oauth: goes through a client's steps of authorization. */
 int oauth_run(const struct line *line);
-
-#endif

@@ -3,8 +3,7 @@
  * Shell completion: `mcpgatectl complete WORD...` prints the completions of the last word, one per
  * line. The shell scripts in conf/completions contain no knowledge of their own.
  */
-#ifndef MCPGATED_CTL_COMPLETE_H
-#define MCPGATED_CTL_COMPLETE_H
+#pragma once
 
 #include <getopt.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct complete_forms {
  * from the daemon.
  */
 void complete_print(const struct complete_forms *forms, char *const *words, int count);
-
-#endif

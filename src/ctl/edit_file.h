@@ -3,8 +3,7 @@
  * Files that others write as well: read, and replaced as a whole only if they are still what was read. Whoever reads one sees the old
  * text or the new one.
  */
-#ifndef MCPGATED_CTL_EDIT_FILE_H
-#define MCPGATED_CTL_EDIT_FILE_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -52,5 +51,3 @@ int edit_file_rename(const char *path, const char *to, struct error *err) must_c
  * since another one may be writing. The caller frees it; NULL: there is none.
  */
 char *edit_file_find_left(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of an entry in a client's file, laid out as the one that it takes the place of. Knows no files. */
-#ifndef MCPGATED_CTL_ENTRY_TEXT_H
-#define MCPGATED_CTL_ENTRY_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ int entry_text_write(struct slice original, bool is_toml, const struct entry_mem
  */
 int entry_text_restore(struct slice original, bool is_toml, struct slice was, struct slice is,
 		       struct buf *out) must_check;
-
-#endif

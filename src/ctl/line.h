@@ -3,8 +3,7 @@
  * The parsed command line of mcpgatectl, and what most commands do with it: ask the daemon, or
  * report an error.
  */
-#ifndef MCPGATED_CTL_LINE_H
-#define MCPGATED_CTL_LINE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -119,5 +118,3 @@ void line_make_token(struct line_token *token_r);
 void line_hash(struct slice text, char hash_r[LINE_HASH_BYTES]);
 /* The token in a file, its only line; owned by the caller, which must wipe it. NULL: err says why. */
 char *line_read_token(const char *path, struct error *err) must_check;
-
-#endif

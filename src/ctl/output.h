@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is printed: foreign texts made safe for a terminal, tables, and the findings of doctor. */
-#ifndef MCPGATED_CTL_OUTPUT_H
-#define MCPGATED_CTL_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void finding_print(const char *verdict, const char *what, const char *format, ..
 	printf_like(3, 4);
 /* The verdict is FAIL. *ill is the first failure: it becomes `what` if it is NULL. */
 void finding_fail(const char **ill, const char *what, const char *format, ...) printf_like(3, 4);
-
-#endif

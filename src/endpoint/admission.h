@@ -4,8 +4,7 @@
  * order, whatever the transport. Only admitted messages can be handed to the router
  * (router/client.h).
  */
-#ifndef MCPGATED_ENDPOINT_ADMISSION_H
-#define MCPGATED_ENDPOINT_ADMISSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ bool admission_admit(struct admission *admission) must_check;
 bool admission_judge(struct caller *caller, struct call *call, const struct envelope *env,
 		     struct call_refusal *refusal_r);
 void admission_fini(struct admission *admission);
-
-#endif

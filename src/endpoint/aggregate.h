@@ -5,8 +5,7 @@
  * any other, in a session of its own, a leg: everything that the configuration says of that server
  * applies, and admission judges each message again for it. bridging.md §5
  */
-#ifndef MCPGATED_ENDPOINT_AGGREGATE_H
-#define MCPGATED_ENDPOINT_AGGREGATE_H
+#pragma once
 
 struct server;
 struct upstream;
@@ -14,5 +13,3 @@ struct upstream_shared;
 
 /* For router->aggregate_new: as stdio_new, for a server that has legs. */
 struct upstream *aggregate_new(struct upstream_shared *shared, struct server *server);
-
-#endif

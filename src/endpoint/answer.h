@@ -3,8 +3,7 @@
  * What clients get, as bytes: complete answers (JSON-RPC errors, empty answers, common header
  * fields), refusals, and streams of events.
  */
-#ifndef MCPGATED_ENDPOINT_ANSWER_H
-#define MCPGATED_ENDPOINT_ANSWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -224,5 +223,3 @@ int event_id_parse(struct slice id, struct event_source *source_r) must_check;
  */
 struct slice event_id_of_client(struct slice client, uint64_t number, char *out);
 int event_id_parse_of_client(struct slice id, char *client_r, uint64_t *number_r) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * Authentication and authorization: who sent a request, and may they send this message. Only
  * decides; refusal.h tells the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
  */
-#ifndef MCPGATED_ENDPOINT_AUTHORIZATION_H
-#define MCPGATED_ENDPOINT_AUTHORIZATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -236,5 +235,3 @@ struct rights authorization_rights_of(const struct authorization_conf *conf,
 bool authorization_has_role(const struct protected_resource *place, const struct rights *rights);
 /* The caller's rights, with all implied scopes. */
 struct rights authorization_rights(const struct authorization *auth, const struct access *access);
-
-#endif

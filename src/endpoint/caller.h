@@ -3,8 +3,7 @@
  * Who asks, and which endpoint: kept from the frontend until the body has arrived, or while a
  * stream lasts.
  */
-#ifndef MCPGATED_ENDPOINT_CALLER_H
-#define MCPGATED_ENDPOINT_CALLER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -134,5 +133,3 @@ void token_watch_move(struct token_watch *watch, const struct caller *caller);
 void token_watch_judge_all(struct authorization *auth);
 /* The stream has ended, or will not begin. Sets the owner's pointer to NULL. */
 void token_watch_end(struct token_watch **watch);
-
-#endif

@@ -5,8 +5,7 @@
  * those that would not fit [A-Za-z0-9_-]{1,64} are shortened, with a hash at the end. Two items with
  * one name: neither can be reached. Of two legs with the same URI, the first has it.
  */
-#ifndef MCPGATED_ENDPOINT_CATALOGUE_H
-#define MCPGATED_ENDPOINT_CATALOGUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ const struct catalogue_item *catalogue_find_template(const struct catalogue *cat
 						     struct slice uri);
 /* The member of a list's result that has the items, like "tools". */
 struct slice catalogue_member(enum catalogue_kind kind);
-
-#endif

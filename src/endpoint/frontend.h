@@ -3,8 +3,7 @@
  * Everything before MCP: Host and Origin (origin.h), path, preflight, method. A refusal costs only
  * the answer: no session, no child, and the body is not read. FRONT-SEC-01, -02, SEC-01.
  */
-#ifndef MCPGATED_ENDPOINT_FRONTEND_H
-#define MCPGATED_ENDPOINT_FRONTEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ void frontend_drain(struct frontend *frontend);
  * event stream. MCP clients differ.
  */
 bool landing_is_wanted(const struct frontend *frontend, const struct http_request *request);
-
-#endif

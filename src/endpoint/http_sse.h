@@ -21,8 +21,7 @@
  * are all one principal. A client that sends neither id nor revision is resumed only at a request
  * other than initialize and ping, as 2024-11-05.
  */
-#ifndef MCPGATED_ENDPOINT_HTTP_SSE_H
-#define MCPGATED_ENDPOINT_HTTP_SSE_H
+#pragma once
 
 #include "endpoint/frontend.h"
 
@@ -38,5 +37,3 @@ struct http_exchange *http_sse_post(const struct endpoint_request *request);
 void http_sse_drain(struct frontend *frontend);
 /* The frontend's task that makes room when too much is waiting for lost clients. */
 void http_sse_on_room(struct task *task);
-
-#endif

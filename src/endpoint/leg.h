@@ -7,8 +7,7 @@
  *
  *	closed -> opening -> open -> lost -> opening …
  */
-#ifndef MCPGATED_ENDPOINT_LEG_H
-#define MCPGATED_ENDPOINT_LEG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -165,5 +164,3 @@ bool leg_notify(struct leg *leg, struct slice notification);
  * there is none, or the leg is not open.
  */
 struct leg *leg_find_by_id(struct legs *legs, struct json id, struct slice *own_r);
-
-#endif

@@ -4,8 +4,7 @@
  * clients guess. Public: no credential is required or examined, and any web page may read them.
  * oauth.md §3, §16.
  */
-#ifndef MCPGATED_ENDPOINT_METADATA_H
-#define MCPGATED_ENDPOINT_METADATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ static inline bool metadata_has_client(const struct metadata *metadata)
 {
 	return metadata->documents != NULL && metadata->conf.client_id.n > 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * schema of the tool that it calls. Other refusals, and how they are reported, belong to admission.
  * requirements.md §3, §14.
  */
-#ifndef MCPGATED_ENDPOINT_MODERN_H
-#define MCPGATED_ENDPOINT_MODERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ bool modern_check_params(const struct modern_head *head, const struct envelope *
  * MOD-HDR-02, -03
  */
 bool modern_decode_value(struct slice value, struct buf *out) must_check;
-
-#endif

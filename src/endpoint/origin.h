@@ -5,8 +5,7 @@
  * port counts, because other services on this machine may serve strangers' pages. FRONT-SEC-01,
  * -02, SEC-01, SEC-23.
  */
-#ifndef MCPGATED_ENDPOINT_ORIGIN_H
-#define MCPGATED_ENDPOINT_ORIGIN_H
+#pragma once
 
 #include "base/slice.h"
 #include "http/parse.h"
@@ -34,5 +33,3 @@ struct slice origin_path_of(struct slice url);
 struct slice origin_own_path(struct slice public_url, struct slice path);
 /* The host of an authority, without the port. Empty if invalid. */
 struct slice origin_host_of(struct slice authority);
-
-#endif

@@ -5,8 +5,7 @@
  * lives as long as its connection. FRONT-ERA-*, MOD-*. Each function handles a request that passed the frontend, and returns the exchange that answers it, or NULL if
  * it was answered.
  */
-#ifndef MCPGATED_ENDPOINT_STREAMABLE_H
-#define MCPGATED_ENDPOINT_STREAMABLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ bool streamable_is_stateless(const struct endpoint_request *request);
 struct http_exchange *streamable_post(const struct endpoint_request *request);
 struct http_exchange *streamable_get(const struct endpoint_request *request);
 struct http_exchange *streamable_delete(const struct endpoint_request *request);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * 	accepted -> [PROXY header] -> [handshake] -> the server
  */
-#ifndef MCPGATED_HTTP_ACCEPTOR_H
-#define MCPGATED_HTTP_ACCEPTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
  * http/conn.h.
  */
 void acceptor_leave_port(struct acceptor *acceptor, unsigned int number);
-
-#endif

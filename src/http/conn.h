@@ -6,8 +6,7 @@
  *
  * 	idle -> head -> body -> busy -> replying | streaming -> idle | lingering -> closed
  */
-#ifndef MCPGATED_HTTP_CONN_H
-#define MCPGATED_HTTP_CONN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -207,5 +206,3 @@ void http_server_renew(struct http_server *server, const struct http_conf *conf)
  * short time to send one.
  */
 void http_server_leave_port(struct http_server *server, unsigned int port);
-
-#endif

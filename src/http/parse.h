@@ -4,8 +4,7 @@
  * request allocates. RFC 9112 §2 to §6 without any of its leniencies; design/stack.md §3, threats.md SEC-20 …
  * SEC-33.
  */
-#ifndef MCPGATED_HTTP_PARSE_H
-#define MCPGATED_HTTP_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -179,5 +178,3 @@ enum http_body_status { HTTP_BODY_MORE, HTTP_BODY_DONE, HTTP_BODY_BAD };
  */
 enum http_body_status http_body_read(struct http_body_reader *reader, struct slice *in,
 				     struct slice *payload_r, int *status_r) must_check;
-
-#endif

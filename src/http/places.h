@@ -19,8 +19,7 @@
  *
  * Every operation takes constant time.
  */
-#ifndef MCPGATED_HTTP_PLACES_H
-#define MCPGATED_HTTP_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ void http_forwarded_apply(const struct http_trust *trust, const struct http_requ
  * …) and clients do not. SEC-69
  */
 bool http_is_forwarded(const struct http_request *request);
-
-#endif

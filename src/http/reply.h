@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the head of a response (RFC 9112 §4, RFC 9110 §15), and events of a stream. */
-#ifndef MCPGATED_HTTP_REPLY_H
-#define MCPGATED_HTTP_REPLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms);
 void sse_append_endpoint(struct buf *out, struct slice uri, struct slice id, uint64_t retry_ms);
 /* Appends a comment line, to keep the connection alive. FRONT-HTTP-13. */
 void sse_append_comment(struct buf *out);
-
-#endif

@@ -4,8 +4,7 @@
  * the configuration are parsed beforehand (config/forms.h). For startup only: opening does not
  * block, but it accesses the file system.
  */
-#ifndef MCPGATED_IO_ADDRESS_H
-#define MCPGATED_IO_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ pid_t address_owner(const char *path);
  * clean stop. Does nothing for other kinds of addresses or if somebody listens on it again.
  */
 void address_remove_stale(const struct sockaddr *address, socklen_t size);
-
-#endif

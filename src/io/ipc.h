@@ -7,8 +7,7 @@
  * or any signal but TERM and KILL. Of the fetcher it asks by number, and can name no address.
  * Descriptors pass between keeper and gateway alone.
  */
-#ifndef MCPGATED_IO_IPC_H
-#define MCPGATED_IO_IPC_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -98,5 +97,3 @@ void ipc_drop(int fd);
 
 /* Closes our end, and the descriptors in messages that were not received yet. */
 void ipc_close(int fd);
-
-#endif

@@ -3,8 +3,7 @@
  * One end of a pair for messages (io/ipc.h), served by a loop: what does not fit into the socket
  * waits. The keeper, which has no loop, uses ipc_send and ipc_recv.
  */
-#ifndef MCPGATED_IO_IPC_CHANNEL_H
-#define MCPGATED_IO_IPC_CHANNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void ipc_channel_leave(struct ipc_channel *channel);
 void ipc_channel_send(struct ipc_channel *channel, const struct ipc_message *message);
 /* As many parts as this body takes, of an ask or an answer. */
 void ipc_channel_send_body(struct ipc_channel *channel, uint32_t id, struct slice body);
-
-#endif

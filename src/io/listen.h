@@ -4,8 +4,7 @@
  * pauses and is retried by a timer, and a reserve descriptor is used to turn waiting peers away: no
  * busy loop, no flood in the log. REL-44.
  */
-#ifndef MCPGATED_IO_LISTEN_H
-#define MCPGATED_IO_LISTEN_H
+#pragma once
 
 #include "io/loop.h"
 #include "io/peer.h"
@@ -33,5 +32,3 @@ void listener_init(struct listener *listener, struct loop *loop, int fd, listene
 void listener_accept_waiting(struct listener *listener);
 /* Stops accepting; fd stays open. */
 void listener_fini(struct listener *listener);
-
-#endif

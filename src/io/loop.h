@@ -7,8 +7,7 @@
  * then the tasks scheduled meanwhile, then frees what was passed to loop_defer_free. So no object
  * is freed while it is on the call stack, and a task sees everything that happened in the turn.
  */
-#ifndef MCPGATED_IO_LOOP_H
-#define MCPGATED_IO_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ void task_init(struct task *task, task_fn *run);
 /* Runs once, at the end of the turn; scheduling a scheduled task is a no-op. */
 void task_schedule(struct loop *loop, struct task *task);
 void task_cancel(struct task *task);
-
-#endif

@@ -3,8 +3,7 @@
  * Bytes waiting to be written to a wire. Small pieces are copied together, large ones are kept as
  * they are. An all-zero struct is not valid; use outq_init. An empty queue holds no memory.
  */
-#ifndef MCPGATED_IO_OUTQ_H
-#define MCPGATED_IO_OUTQ_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void outq_take(struct outq *queue, struct buf *buf, size_t offset);
 #define OUTQ_TURN_BYTES (256 * 1024)
 ssize_t outq_flush(struct outq *queue, struct wire *wire) must_check;
 void outq_fini(struct outq *queue);
-
-#endif

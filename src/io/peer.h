@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The address of the other end of a connection, in binary, and address ranges. */
-#ifndef MCPGATED_IO_PEER_H
-#define MCPGATED_IO_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ bool peer_net_has(const struct peer_net *net, const struct peer *peer);
 #define PEER_TEXT_BYTES 56
 /* Writes `192.0.2.1` or `2001:db8::1`, without the port; `local` for a peer without an address. */
 void peer_format(const struct peer *peer, char text_r[PEER_TEXT_BYTES]);
-
-#endif

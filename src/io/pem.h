@@ -3,8 +3,7 @@
  * Certificates and private keys in PEM form, and checks of them. Independent of TLS connections, so
  * that the keeper can use it.
  */
-#ifndef MCPGATED_IO_PEM_H
-#define MCPGATED_IO_PEM_H
+#pragma once
 
 #include <openssl/x509.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ int pem_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet
 			  struct error *err) must_check;
 int pem_check_key(struct slice certificate, struct slice key, struct error *err) must_check;
 int pem_check_authorities(struct slice pem, struct error *err) must_check;
-
-#endif

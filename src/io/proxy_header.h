@@ -3,8 +3,7 @@
  * The PROXY protocol, versions 1 and 2: a proxy begins each connection with a short header that
  * names the client. Strict: anything that deviates from the format is rejected.
  */
-#ifndef MCPGATED_IO_PROXY_HEADER_H
-#define MCPGATED_IO_PROXY_HEADER_H
+#pragma once
 
 #include "base/check.h"
 #include "base/error.h"
@@ -20,5 +19,3 @@
  * connect on its own behalf (health checks), or for a client without an internet address.
  */
 long proxy_header_parse(struct slice in, struct peer *client_r, struct error *err) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * connection (struct tls), which io/wire.h reads and writes like a plain socket. Renegotiation,
  * compression, early data and ciphers without forward secrecy are disabled. stack.md §4, DEF-03.
  */
-#ifndef MCPGATED_IO_TLS_H
-#define MCPGATED_IO_TLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ bool tls_write_wants_read(const struct tls *tls);
  * none.
  */
 bool tls_peer_thumbprint(const struct tls *tls, unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tls.c needs from tls_server.c; all others use io/tls.h. */
-#ifndef MCPGATED_IO_TLS_SERVER_H
-#define MCPGATED_IO_TLS_SERVER_H
+#pragma once
 
 #include <openssl/ssl.h>
 
@@ -12,5 +11,3 @@
  * the server.
  */
 SSL *tls_server_make_ssl(struct tls_server *server);
-
-#endif

@@ -3,8 +3,7 @@
  * A byte channel: a socket, one end of a pipe, or a socket with TLS. The owner embeds the wire; it
  * is called when the wire is readable or writable and decides how much to read or write.
  */
-#ifndef MCPGATED_IO_WIRE_H
-#define MCPGATED_IO_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count) must
 void wire_limit_unsent(struct wire *wire, uint64_t patience_ms);
 /* Shuts down the sending direction (sockets only). */
 void wire_shutdown(struct wire *wire);
-
-#endif

@@ -3,8 +3,7 @@
  * A canonical form of JSON, so that values that mean the same can be compared or hashed as text;
  * and trees of values in this form.
  */
-#ifndef MCPGATED_JSONRPC_CANONICAL_H
-#define MCPGATED_JSONRPC_CANONICAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ bool decimal_is_multiple(struct slice number, struct slice divisor);
  * negative or not an integer.
  */
 bool decimal_count(struct slice number, uint32_t *count_r);
-
-#endif

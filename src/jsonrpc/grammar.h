@@ -3,8 +3,7 @@
  * A pull parser: walks over JSON text token by token and validates it. All of RFC 8259, strict
  * UTF-8, bounded depth. Internal to jsonrpc/; others use scan.h.
  */
-#ifndef MCPGATED_JSONRPC_GRAMMAR_H
-#define MCPGATED_JSONRPC_GRAMMAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int grammar_value(struct grammar *grammar, struct json *value_r) must_check;
 /* The type of value that begins with this byte; JSON_ABSENT if none does. */
 enum json_type grammar_type(char first);
 bool grammar_is_space(char c);
-
-#endif

@@ -4,8 +4,7 @@
  * property. Streamable HTTP, Custom Headers from Tool Parameters; MOD-HDR-04 to -06, BACK-SEC-02,
  * FRONT-HTTP-11.
  */
-#ifndef MCPGATED_JSONRPC_PARAM_HEADERS_H
-#define MCPGATED_JSONRPC_PARAM_HEADERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ const char *param_headers_check(struct slice input_schema);
  */
 void param_headers_each(struct slice input_schema, struct slice arguments,
 			param_header_fn *on_header, void *arg);
-
-#endif

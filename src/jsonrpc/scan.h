@@ -3,8 +3,7 @@
  * Parses one JSON-RPC message without building a tree: validates the whole text (RFC 8259), finds the
  * members that the gateway needs, as slices of it. One pass, iterative, normally without allocation.
  */
-#ifndef MCPGATED_JSONRPC_SCAN_H
-#define MCPGATED_JSONRPC_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -254,5 +253,3 @@ int value_read_integer(struct json value, long long *number_r) must_check;
 uint64_t value_own_id(struct json value);
 /* Whether two values, scanned as valid, are the same id. Strings and numbers never are. */
 bool value_is_same_id(struct slice left, struct slice right);
-
-#endif

@@ -3,8 +3,7 @@
  * The messages that the gateway itself creates. Each function appends one compact JSON text without
  * a line end.
  */
-#ifndef MCPGATED_JSONRPC_WRITE_H
-#define MCPGATED_JSONRPC_WRITE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -81,5 +80,3 @@ void write_result(struct buf *out, struct slice id, struct slice result);
 
 /* A notification or, with a nonempty id, a request. params is JSON text, or empty for none. */
 void write_call(struct buf *out, struct slice id, struct slice method, struct slice params);
-
-#endif

@@ -4,8 +4,7 @@
  * of a server with a trial start (start.try) also says what the server is; it waits for the gateway
  * to report that, for two seconds at most. systemd and probes do not wait. mcpgated(1).
  */
-#ifndef MCPGATED_KEEPER_ANNOUNCEMENT_H
-#define MCPGATED_KEEPER_ANNOUNCEMENT_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -52,5 +51,3 @@ struct notify {
 void notify_init(struct notify *notify);
 /* Sends one datagram, e.g. "READY=1". Never blocks; drops what cannot be delivered. */
 void notify_send(const struct notify *notify, const char *text);
-
-#endif

@@ -5,8 +5,7 @@
  * be created there are none, which is an error if the configuration has limits that need them.
  * REL-30, SEC-62.
  */
-#ifndef MCPGATED_KEEPER_CGROUPS_H
-#define MCPGATED_KEEPER_CGROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ bool cgroups_retry(struct cgroups *cgroups);
 
 /* Kills everything in the groups below that directory and removes them and it, within `ms`. */
 void cgroups_sweep(const char *path, unsigned int ms);
-
-#endif

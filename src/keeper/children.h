@@ -7,8 +7,7 @@
  * Children that have an owner outlive a gateway that dies: the keeper has copies of their pipes, and
  * offers them to the next one, under new numbers. What that one does not want it forgets.
  */
-#ifndef MCPGATED_KEEPER_CHILDREN_H
-#define MCPGATED_KEEPER_CHILDREN_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -124,5 +123,3 @@ void children_set_gateway(struct children *children, int gateway_fd);
 void children_set_reaper(struct children *children);
 /* Kills the processes of this server; the gateway is told as they end. */
 void children_kill_server(struct children *children, size_t server);
-
-#endif

@@ -4,8 +4,7 @@
  * execution on the host. Each measure is logged in one line (CONFINE): on, or why not. SEC-61,
  * DEF-20, DEF-24.
  */
-#ifndef MCPGATED_KEEPER_CONFINE_H
-#define MCPGATED_KEEPER_CONFINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ struct confinement {
  * one line in the log (GATEWAY_FORBIDDEN). Clears the parent-death signal if the user changes.
  */
 void confine_apply(const struct confinement *what);
-
-#endif

@@ -3,8 +3,7 @@
  * The start of the gateway's program, which gets these descriptors and nothing else, not even an
  * environment. The keeper's side is programs.h.
  */
-#ifndef MCPGATED_KEEPER_GATEWAY_ENTRY_H
-#define MCPGATED_KEEPER_GATEWAY_ENTRY_H
+#pragma once
 
 #include "config/config.h"
 #include "obs/process_usage.h"
@@ -56,5 +55,3 @@ void gateway_entry(struct gateway_entry *entry_r);
  * invalid.
  */
 uint32_t *gateway_servers_read(int fd, size_t count) must_check;
-
-#endif

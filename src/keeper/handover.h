@@ -4,8 +4,7 @@
  * and descriptors that stay open. A line is a word for what it is, a space, and its values; a program
  * skips words that it does not know. Each unit writes its own lines, and takes them.
  */
-#ifndef MCPGATED_KEEPER_HANDOVER_H
-#define MCPGATED_KEEPER_HANDOVER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ int handover_take_memory(struct handover *handover, const char *name, size_t siz
 void handover_copy(struct handover *handover, const struct handover *from, const char *word);
 /* Closes what was not taken. No-op if there is nothing. */
 void handover_fini(struct handover *handover);
-
-#endif

@@ -4,8 +4,7 @@
  * the gateway in a confined process, starts and ends server processes at the gateway's request, and
  * makes sure that none of them outlives the daemon. architecture.md §1.
  */
-#ifndef MCPGATED_KEEPER_KEEPER_H
-#define MCPGATED_KEEPER_KEEPER_H
+#pragma once
 
 #include "config/config.h"
 #include "keeper/programs.h"
@@ -22,5 +21,3 @@
  */
 int keeper_run(struct config **config, const struct config_request *request,
 	       const struct programs *programs, struct upgrade *upgrade) must_check;
-
-#endif

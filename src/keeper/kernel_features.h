@@ -4,8 +4,7 @@
  * by -t and before every start, so that nothing that is configured turns out to be impossible
  * later.
  */
-#ifndef MCPGATED_KEEPER_KERNEL_FEATURES_H
-#define MCPGATED_KEEPER_KERNEL_FEATURES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -50,5 +49,3 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
  */
 void kernel_features_check_commands(const struct config *config, const struct tree *root,
 				    struct config_problems *list);
-
-#endif

@@ -4,8 +4,7 @@
  * look for the command) is prepared when the daemon starts, so that only plain system calls happen
  * between fork and exec. FRONT-SEC-08, BACK-PROC-03, SEC-60.
  */
-#ifndef MCPGATED_KEEPER_LAUNCH_H
-#define MCPGATED_KEEPER_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,5 +131,3 @@ int claims_make_env(const struct config *config, const struct config_server *ser
 		    struct slice text, char ***envp_r, struct error *err) must_check;
 /* Overwrites and frees what claims_make_env made; no-op if that was the server's own envp. */
 void claims_free_env(char **envp, char **made);
-
-#endif

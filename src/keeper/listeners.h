@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sockets of all configured addresses, and the log lines about them. */
-#ifndef MCPGATED_KEEPER_LISTENERS_H
-#define MCPGATED_KEEPER_LISTENERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -149,5 +148,3 @@ bool certificates_is_reloading(const struct certificates *certificates);
 /* Sends the gateway what it has not got yet, as far as the socket has room. */
 void certificates_tell(struct certificates *certificates, int gateway_fd);
 bool certificates_has_untold(const struct certificates *certificates);
-
-#endif

@@ -24,8 +24,7 @@
  *	sanitizers    AddressSanitizer is told that what the other has left on the stack means nothing. It cannot be had with
  *	              ThreadSanitizer, and Valgrind has no clone3(2), so that there it is fork(2)
  */
-#ifndef MCPGATED_KEEPER_NEW_PROCESS_H
-#define MCPGATED_KEEPER_NEW_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ struct new_process {
 
 /* Returns its number, or -1 with errno; then there is none, and nothing has run. */
 pid_t new_process_make(struct new_process *process);
-
-#endif

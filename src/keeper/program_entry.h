@@ -2,8 +2,7 @@
 /*
  * The common start of all programs that the keeper runs, and how they drop what they do not need.
  */
-#ifndef MCPGATED_KEEPER_PROGRAM_ENTRY_H
-#define MCPGATED_KEEPER_PROGRAM_ENTRY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -28,5 +27,3 @@ void program_entry_begin(struct program_entry *entry_r, const char *program, con
 			 const char *process, int log_fd, int config_fd);
 /* Calls confine_apply; afterwards the process still ends with the keeper. */
 void program_entry_confine(const struct program_entry *entry, const struct confinement *what);
-
-#endif

@@ -4,8 +4,7 @@
  * mix with what runs. Each is executed anew, to get its own address layout, libraries and memory.
  * SEC-61.
  */
-#ifndef MCPGATED_KEEPER_PROGRAMS_H
-#define MCPGATED_KEEPER_PROGRAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -187,5 +186,3 @@ void fetcher_process_on_exit(struct fetcher_process *process, int status);
 /* Sends the gateway its end, if it has not got it and the socket has room. */
 void fetcher_process_tell(struct fetcher_process *process);
 bool fetcher_process_has_untold(const struct fetcher_process *process);
-
-#endif

@@ -3,8 +3,7 @@
  * Where the lines of the log and the records of the audit go, and what other processes write to both.
  * They share pipes through which those processes write lines, and files that the daemon appends to.
  */
-#ifndef MCPGATED_KEEPER_RECORDS_H
-#define MCPGATED_KEEPER_RECORDS_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -171,5 +170,3 @@ bool audit_writer_has_untold(const struct audit_writer *writer);
 bool audit_writer_is_through(struct audit_writer *writer) must_check;
 /* Logs how many records are lost. No-op if nothing was opened. */
 void audit_writer_close(struct audit_writer *writer);
-
-#endif

@@ -9,8 +9,7 @@
  * A refused configuration continues with the certificates. If a gateway exits before it has judged,
  * the reload waits for the next one, once.
  */
-#ifndef MCPGATED_KEEPER_RELOAD_H
-#define MCPGATED_KEEPER_RELOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ void reload_stop(struct reload *reload, int gateway_fd);
 /* Sends what is pending, as far as the socket has room. */
 void reload_tell(struct reload *reload, int gateway_fd);
 bool reload_has_untold(const struct reload *reload);
-
-#endif

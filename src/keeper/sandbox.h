@@ -4,8 +4,7 @@
  * lists, and nothing else. A restriction that the kernel cannot enforce is refused, never weakened.
  * SEC-62.
  */
-#ifndef MCPGATED_KEEPER_SANDBOX_H
-#define MCPGATED_KEEPER_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ bool read_only_is_possible(const struct config_server *server);
  * paths that do not exist. Async-signal-safe.
  */
 int read_only_enter(const struct config *config, const struct config_server *server) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * What to add to a configuration so that a sandbox allows what it refuses. Only advice: a path is compared to the rules
  * by name, and what a server writes is believed.
  */
-#ifndef MCPGATED_KEEPER_SANDBOX_ADVICE_H
-#define MCPGATED_KEEPER_SANDBOX_ADVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ bool sandbox_advise_port(const struct config_server *server, uint64_t port, bool
 bool sandbox_advise_socket(const struct config_server *server, const char *path, struct buf *out);
 /* For what a line of a server's output, or an error message of it, says was refused. */
 bool sandbox_advise_line(const struct config_server *server, struct slice line, struct buf *out);
-
-#endif

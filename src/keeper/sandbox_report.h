@@ -3,8 +3,7 @@
  * `sandbox: {mode: report}`: what the rules of a sandbox would refuse is told, and nothing is refused. It is for finding
  * the rules, and no boundary: a server that wants to can do what nobody sees.
  */
-#ifndef MCPGATED_KEEPER_SANDBOX_REPORT_H
-#define MCPGATED_KEEPER_SANDBOX_REPORT_H
+#pragma once
 
 #include "base/check.h"
 #include "config/config.h"
@@ -17,5 +16,3 @@
  * `programs`: as for sandbox_enter. no_new_privs must be set.
  */
 int sandbox_report_enter(const struct config_server *server, char *const *programs) must_check;
-
-#endif

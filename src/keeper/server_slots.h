@@ -11,8 +11,7 @@
  * But the keeper decides what may be started and for how long, whatever the gateway does: after
  * what the gateway grants it has a reserve.
  */
-#ifndef MCPGATED_KEEPER_SERVER_SLOTS_H
-#define MCPGATED_KEEPER_SERVER_SLOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,5 +142,3 @@ void server_slots_release_all(struct server_slots *slots);
 bool server_slots_is_released(const struct server_slots *slots, size_t number);
 /* It has no processes. Its number may be another server's from now on. */
 void server_slots_free_one(struct server_slots *slots, size_t number);
-
-#endif

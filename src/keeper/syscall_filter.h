@@ -4,8 +4,7 @@
  * Sockets by an allow-list of families and protocols, no access to other processes, no way into
  * other parts of the kernel. SEC-62
  */
-#ifndef MCPGATED_KEEPER_SYSCALL_FILTER_H
-#define MCPGATED_KEEPER_SYSCALL_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ int syscall_filter_enter(const struct syscall_grants *grants) must_check;
  * would wait uninterruptibly at the other end. REL-26
  */
 void syscall_filter_enter_always(void);
-
-#endif

@@ -7,8 +7,7 @@
  * all that a compromised gateway can do is approve, forget and invent pins, forget and invent
  * sessions, and cause files of a limited size to be written every few seconds. SEC-68
  */
-#ifndef MCPGATED_KEEPER_TEXT_STORE_H
-#define MCPGATED_KEEPER_TEXT_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ void text_stores_note_all(struct text_stores *stores);
 uint64_t text_stores_do_due(struct text_stores *stores);
 /* Appends the valid text in the memory file. -1: a gateway has left something invalid there. */
 int text_store_read(const struct text_store *store, struct buf *text, struct error *err) must_check;
-
-#endif

@@ -8,8 +8,7 @@
  *
  *	idle -> checking -> handing over
  */
-#ifndef MCPGATED_KEEPER_UPGRADE_H
-#define MCPGATED_KEEPER_UPGRADE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ bool upgrade_can_go_back(const struct upgrade *upgrade);
 /* Executes it, like that. */
 int upgrade_go_back(const struct upgrade *upgrade, struct handover *handover, struct error *err)
 	must_check;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The error codes that the gateway itself sends. JSON-RPC 2.0 §5.1; requirements.md §19. */
-#ifndef MCPGATED_MCP_ERROR_H
-#define MCPGATED_MCP_ERROR_H
+#pragma once
 
 enum mcp_error {
 	MCP_PARSE_ERROR = -32700,
@@ -14,5 +13,3 @@ enum mcp_error {
 	MCP_MISSING_CAPABILITY = -32021,
 	MCP_UNSUPPORTED_VERSION = -32022,
 };
-
-#endif

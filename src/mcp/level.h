@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The severities of log messages, RFC 5424 §6.2.1, under their MCP names; least severe first. */
-#ifndef MCPGATED_MCP_LEVEL_H
-#define MCPGATED_MCP_LEVEL_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -12,5 +11,3 @@
 int level_find(struct slice name);
 /* The name of a level returned by level_find. */
 struct slice level_name(int level);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The MCP methods that the gateway handles specially; all others just pass through. */
-#ifndef MCPGATED_MCP_METHOD_H
-#define MCPGATED_MCP_METHOD_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -84,5 +83,3 @@ const struct method *method_find(struct slice name);
 /* The index of its row, for tables by method: 0 for unknown methods, below METHOD_NUMBERS. */
 #define METHOD_NUMBERS 40
 unsigned int method_number(const struct method *method);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The revisions of MCP and their differences. Code queries a row instead of comparing names. */
-#ifndef MCPGATED_MCP_REVISION_H
-#define MCPGATED_MCP_REVISION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -72,5 +71,3 @@ void revision_append_served(struct buf *out);
  * listed. FRONT-VER-02, FRONT-ERA-05
  */
 void revision_append_supported(struct buf *out, struct slice requested, bool is_legacy_claim);
-
-#endif

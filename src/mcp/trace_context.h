@@ -3,8 +3,7 @@
  * Trace context, which joins the work of several programs into one trace: the headers traceparent
  * and tracestate, and the members of _meta with the same names. W3C Trace Context; MCP 2026-07-28.
  */
-#ifndef MCPGATED_MCP_TRACE_CONTEXT_H
-#define MCPGATED_MCP_TRACE_CONTEXT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ bool trace_parent_read(struct slice text, struct trace_parent *parent_r);
  * duplicate key. §3.3
  */
 bool trace_state_is_valid(struct slice text);
-
-#endif

@@ -15,8 +15,7 @@
  * written together: the owner calls audit_flush before any answer leaves, and at the end of the
  * turn. So a client that has the answer to a call has a record of it.
  */
-#ifndef MCPGATED_OBS_AUDIT_H
-#define MCPGATED_OBS_AUDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ void audit_finish(struct audit *audit);
 /* The name and help text of a row. */
 const char *audit_field_name(enum audit_field field);
 const char *audit_field_help(enum audit_field field);
-
-#endif

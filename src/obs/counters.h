@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Process-wide counters. They start at 0 and are logged when the process ends. */
-#ifndef MCPGATED_OBS_COUNTERS_H
-#define MCPGATED_OBS_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ uint64_t counter_get(enum counter counter);
 const char *counter_name(enum counter counter);
 /* Logs one line with all nonzero counters. */
 void counters_log(void);
-
-#endif

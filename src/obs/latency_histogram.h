@@ -3,8 +3,7 @@
  * How many calls there were, how long they took, and how many there were recently. Fixed size, and
  * cheap enough to update on every call.
  */
-#ifndef MCPGATED_OBS_LATENCY_HISTOGRAM_H
-#define MCPGATED_OBS_LATENCY_HISTOGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ uint64_t latency_histogram_quantile_ms(const struct latency_histogram *latency_h
 				       unsigned int permille);
 /* The upper bound of bucket i; UINT64_MAX for the last. */
 uint64_t latency_histogram_bound_ms(size_t bucket);
-
-#endif

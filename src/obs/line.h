@@ -4,8 +4,7 @@
  * Foreign text is escaped, so that it contains no quotes, control characters or invisible
  * characters. REL-48.
  */
-#ifndef MCPGATED_OBS_LINE_H
-#define MCPGATED_OBS_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ bool line_put_shown(struct text_line *line, struct slice text, size_t bytes_max)
  * direction.
  */
 bool line_is_seen(struct slice text);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * 	LOG_BY(TASK_REFUSED, holder_number(principal, peer), LOG_STR("server", name));
  */
-#ifndef MCPGATED_OBS_LOG_H
-#define MCPGATED_OBS_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -151,5 +150,3 @@ static inline void log_payload(const char *way, const char *server, const struct
 	if (log_shows_payloads)
 		log_write_payload(way, server, parts, count);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * OpenMetrics 1.0.0, which differs in the metadata lines and in the last line. The callers supply
  * the values.
  */
-#ifndef MCPGATED_OBS_METRIC_H
-#define MCPGATED_OBS_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void metric_put_histogram(struct metric_writer *writer, const struct slice *valu
 			  const struct latency_histogram *histogram);
 /* Ends the output, after the last sample. */
 void metric_end(struct metric_writer *writer);
-
-#endif

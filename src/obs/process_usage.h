@@ -3,8 +3,7 @@
  * Resource usage of the daemon's processes, read from /proc. The files are opened before the
  * gateway is confined and read through their descriptors afterwards.
  */
-#ifndef MCPGATED_OBS_PROCESS_USAGE_H
-#define MCPGATED_OBS_PROCESS_USAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ uint64_t process_view_count_descriptors(const struct process_view *view);
  * Parses the text of /proc/PID/stat. Here began_at_ms counts from the boot of the machine. proc(5)
  */
 bool process_usage_parse(const char *text, struct process_usage *usage_r) must_check;
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Why something ended: the argument of every *_end function, and what clients and the log are told.
  */
-#ifndef MCPGATED_OBS_REASON_H
-#define MCPGATED_OBS_REASON_H
+#pragma once
 
 enum reason {
 #define X(id, text, status, code, data, message) REASON_##id,
@@ -20,5 +19,3 @@ struct reason_row {
 };
 
 const struct reason_row *reason_get(enum reason reason);
-
-#endif

@@ -4,8 +4,7 @@
  * text that is forwarded: every string of it decoded, names of members included. It does not
  * interpret texts further (nested JSON, command lines). SEC-54, SEC-55.
  */
-#ifndef MCPGATED_POLICY_ARGUMENTS_H
-#define MCPGATED_POLICY_ARGUMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ struct rule;
  */
 const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
 			    struct pattern_work *work, struct rule *rule_r) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * How often, and how many at once, each caller may call a server and individual tools of it. The
  * caller of these functions counts calls in flight. mcpgated.yaml(5)
  */
-#ifndef MCPGATED_POLICY_CALL_LIMITS_H
-#define MCPGATED_POLICY_CALL_LIMITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ bool call_limits_are_set(const struct call_limits *limits) must_check;
  */
 const struct call_limit *call_limits_of_tool(const struct call_limits *limits,
 					     const struct envelope *env) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * ways: up to a NUL, ignoring case, ignoring invisible characters, or after normalization.
  * AUTH-SCP-12, SEC-42, SEC-50.
  */
-#ifndef MCPGATED_POLICY_NAME_H
-#define MCPGATED_POLICY_NAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -67,5 +66,3 @@ struct slice name_fold_copy(struct slice name) must_check;
  * ..."; then nothing is appended.
  */
 const char *uri_fold(struct slice uri, struct buf *folded) must_check;
-
-#endif

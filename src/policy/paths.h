@@ -9,8 +9,7 @@
  * spaces of any kind around the text or a part of it. A path is inside only if it is in all of these
  * readings. SEC-55.
  */
-#ifndef MCPGATED_POLICY_PATHS_H
-#define MCPGATED_POLICY_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ bool path_is_parent(struct slice part);
  * characters.
  */
 bool path_is_absolute(struct slice path);
-
-#endif

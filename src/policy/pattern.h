@@ -4,8 +4,7 @@
  * not to be malicious, but may be bad: a harmless one can take quadratic time on a text made for
  * that. Expressions of servers are not trusted.
  */
-#ifndef MCPGATED_POLICY_PATTERN_H
-#define MCPGATED_POLICY_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ bool pattern_is_absent(const struct pattern *pattern, struct slice text) must_ch
  */
 enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,
 				  struct pattern_work *work, struct slice *found_r) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * Who may use which tools, prompts, resources and resource templates of a server, by name. Pure
  * functions; they do not know what a refusal leads to. mcpgated.yaml(5), SEC-50, SEC-56.
  */
-#ifndef MCPGATED_POLICY_PERMISSIONS_H
-#define MCPGATED_POLICY_PERMISSIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -226,5 +225,3 @@ struct needs_flaw needs_add_of_message(const struct needs *needs, const struct e
  */
 bool needs_show(const struct needs *needs, const struct rights *rights, enum permission_kind kind,
 		struct json name) must_check;
-
-#endif

@@ -9,8 +9,7 @@
  *
  * 	first list: approved    later: new -> approved, or gone    approved -> changed -> approved
  */
-#ifndef MCPGATED_POLICY_PINS_H
-#define MCPGATED_POLICY_PINS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -171,5 +170,3 @@ void pin_record_write(const struct pins *pins, const char *server, bool with_tex
  * invalid or there is no room.
  */
 int pin_record_read(struct pins *pins, struct slice line) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * What a caller's token contributes to access decisions: roles and scopes. A plain value; each call
  * keeps its own copy. SEC-56, SEC-58.
  */
-#ifndef MCPGATED_POLICY_RIGHTS_H
-#define MCPGATED_POLICY_RIGHTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ struct rights {
 	struct scope_set scopes;
 	uint64_t token; /* the first bytes of the hash of a static token; 0: no static token */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * functions; auth/grant reads the tokens. The tools that a static token lists for itself form a
  * role that only this token has. mcpgated.yaml(5), SEC-56.
  */
-#ifndef MCPGATED_POLICY_ROLES_H
-#define MCPGATED_POLICY_ROLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void roles_give(const struct roles *roles, struct slice server, struct permissio
 void roles_give_endpoint(const struct roles *roles, struct slice endpoint,
 			 const struct slice *servers, size_t count,
 			 struct permissions *permissions);
-
-#endif

@@ -3,8 +3,7 @@
  * Which rule of the configuration decided: a key of rule.def, and the entry below it. For audit
  * records and the operator; clients are not told. SEC-63
  */
-#ifndef MCPGATED_POLICY_RULE_H
-#define MCPGATED_POLICY_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ bool rule_places_append_key(const struct rule_places *places, struct slice key, 
 /* Writes all entries as lines of text, and reads them back; other lines are ignored. */
 void rule_places_write(const struct rule_places *places, struct buf *out);
 void rule_places_read(struct rule_places *places, struct slice text);
-
-#endif

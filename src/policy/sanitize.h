@@ -13,8 +13,7 @@
  * variation selector of an emoji, an ideograph or a Mongolian letter, and the three flags that
  * consist of tags. SEC-52
  */
-#ifndef MCPGATED_POLICY_SANITIZE_H
-#define MCPGATED_POLICY_SANITIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,5 +125,3 @@ void redact_free(struct redact_rules *rules);
  */
 bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
 		 struct redact_pace *pace, struct buf *out, struct redact_counts *counts);
-
-#endif

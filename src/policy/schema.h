@@ -8,8 +8,7 @@
  * dependentRequired, dependentSchemas and dependencies, minContains and maxContains, a multipleOf
  * of more than 9 digits, and references that leave the document or depend on the way. SEC-59
  */
-#ifndef MCPGATED_POLICY_SCHEMA_H
-#define MCPGATED_POLICY_SCHEMA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ size_t schema_size(const struct schema *schema);
  */
 int schema_check(const struct schema *schema, struct slice text, size_t shares, struct error *err)
 	must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * Caches parsed schemas by their text, so that a tool that is called repeatedly has its schema
  * parsed once. Bounded.
  */
-#ifndef MCPGATED_POLICY_SCHEMA_CACHE_H
-#define MCPGATED_POLICY_SCHEMA_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void schema_cache_fini(struct schema_cache *cache);
  * 0.
  */
 struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice text, uint64_t *key);
-
-#endif

@@ -5,8 +5,7 @@
  * server's tool, which may instruct the model how to use it. Both may be innocent. Pure functions.
  * SEC-12
  */
-#ifndef MCPGATED_POLICY_SHADOWS_H
-#define MCPGATED_POLICY_SHADOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ typedef void shadow_fn(const struct shadow *shadow, void *arg);
  * searched.
  */
 void shadows_find(const struct shadow_side *sides, size_t count, shadow_fn *on_shadow, void *arg);
-
-#endif

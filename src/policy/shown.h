@@ -5,8 +5,7 @@
  * before anything else looks at them, and lists get the shown ones last, so that no rule, pin or record knows of
  * this. mcpgated.yaml(5), SEC-50.
  */
-#ifndef MCPGATED_POLICY_SHOWN_H
-#define MCPGATED_POLICY_SHOWN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ bool shown_append(const struct shown *shown, enum permission_kind kind, struct s
  */
 const char *shown_take_message(const struct shown *shown, const struct envelope *env,
 			       struct buf *out) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * When a server may be started again: after a wait that doubles with each failed start, and no more
  * often than start.rate allows. BACK-PROC-04, REL-29.
  */
-#ifndef MCPGATED_PROCESS_BACKOFF_H
-#define MCPGATED_PROCESS_BACKOFF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void backoff_note_answered(struct backoff *backoff, uint64_t ready_at_ms);
 void backoff_note_crashed(struct backoff *backoff, uint64_t ready_at_ms);
 /* The operator wants another attempt: forgets the failures so far. */
 void backoff_forget_failures(struct backoff *backoff);
-
-#endif

@@ -5,8 +5,7 @@
  * clients and servers cannot create an unbounded number of series: methods unknown to MCP, and
  * tools without a place, count as `other`.
  */
-#ifndef MCPGATED_PROCESS_CALL_STATS_H
-#define MCPGATED_PROCESS_CALL_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ void call_stats_fini(struct call_stats *stats);
 /* Calls on_series for each existing series. */
 typedef void call_series_fn(const struct call_series *series, void *arg);
 void call_stats_visit(const struct call_stats *stats, call_series_fn *on_series, void *arg);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * BACK-FRAME-03, -06, -07, BACK-PROC-01, -02.
  */
-#ifndef MCPGATED_PROCESS_CHILD_H
-#define MCPGATED_PROCESS_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -167,5 +166,3 @@ struct slice child_last_words(const struct child *child);
 void child_note_ready(struct child *child);
 /* Logs, at a bounded rate, that it wrote something that is not a message. */
 void child_note_garbage(struct child *child, struct slice line, const char *why);
-
-#endif

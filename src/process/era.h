@@ -4,8 +4,7 @@
  * one. Detection is up to higher layers (upstream/prestart, router/pool). The next gateway detects
  * it anew. BACK-ERA-06.
  */
-#ifndef MCPGATED_PROCESS_ERA_H
-#define MCPGATED_PROCESS_ERA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void era_note(struct server *server, enum era era);
 void era_note_answered(struct server *server);
 /* A process was sent initialize, without success. */
 void era_note_unanswered(struct server *server);
-
-#endif

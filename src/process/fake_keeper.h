@@ -3,8 +3,7 @@
  * For tests: the keeper's end of the descriptor, and the processes it would start. The test plays
  * the keeper and every process, step by step and byte by byte.
  */
-#ifndef MCPGATED_PROCESS_FAKE_KEEPER_H
-#define MCPGATED_PROCESS_FAKE_KEEPER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ void fake_process_write(struct fake_process *process, const char *text);
 void fake_process_write_err(struct fake_process *process, const char *text);
 /* The next line of its stdin without line ending; NULL: none. Borrowed until the next call. */
 const char *fake_process_read(struct fake_process *process);
-
-#endif

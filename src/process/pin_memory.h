@@ -6,8 +6,7 @@
  * gateway that wrote it, or a server may write the keeper's file, so it is validated like any
  * input. SEC-68
  */
-#ifndef MCPGATED_PROCESS_PIN_MEMORY_H
-#define MCPGATED_PROCESS_PIN_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ void pin_memory_note(struct pin_memory *memory, bool is_first_list);
  * NULL.
  */
 void pin_memory_save(struct pin_memory *memory);
-
-#endif

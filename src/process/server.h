@@ -3,8 +3,7 @@
  * A configured server: how many processes it may have, and whether another may be started now. The
  * delay after a failure is process/backoff.
  */
-#ifndef MCPGATED_PROCESS_SERVER_H
-#define MCPGATED_PROCESS_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -243,5 +242,3 @@ void server_note_away(struct server *server, struct slice error);
 bool server_is_failing(const struct server *server);
 /* Frees what it owns; its children must be gone. */
 void server_fini(struct server *server);
-
-#endif

@@ -4,8 +4,7 @@
  * what is kept of the server's output was made under one number, and must not be shown under
  * another.
  */
-#ifndef MCPGATED_PROCESS_SERVER_RULES_H
-#define MCPGATED_PROCESS_SERVER_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void server_take_rules(struct server *server, const struct server_conf *conf, bo
  * decision of the operator about a definition.
  */
 uint64_t server_rules(const struct server *server);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The gateway's end of the socket to the keeper: requests child processes, and reports their exits.
  */
-#ifndef MCPGATED_PROCESS_SPAWN_H
-#define MCPGATED_PROCESS_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,5 +117,3 @@ void spawned_signal(struct spawned *spawned, int number);
 void spawned_note_owner(struct spawned *spawned, struct slice owner);
 /* Our end of its stdin is closed: the keeper is to close its copy. */
 void spawned_close(struct spawned *spawned);
-
-#endif

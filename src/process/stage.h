@@ -8,8 +8,7 @@
  * between steps. The log goes to a file that a test can query. Texts are written with ' for ", to
  * be readable.
  */
-#ifndef MCPGATED_PROCESS_STAGE_H
-#define MCPGATED_PROCESS_STAGE_H
+#pragma once
 
 #include "base/unit_test.h"
 #include "process/fake_keeper.h"
@@ -47,5 +46,3 @@ void hears(struct fake_process *p, const char *text);
 void hears_nothing(struct fake_process *p);
 /* The process exits with this status. */
 void exits(struct fake_process *p, int status);
-
-#endif

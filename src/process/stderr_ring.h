@@ -3,8 +3,7 @@
  * The last lines that a server's processes wrote to stderr, for the operator. Bounded in bytes; the
  * oldest lines are dropped first. Bytes are stored unchanged.
  */
-#ifndef MCPGATED_PROCESS_STDERR_RING_H
-#define MCPGATED_PROCESS_STDERR_RING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ const struct stderr_line *stderr_ring_next(const struct stderr_ring *stderr_ring
 void stderr_ring_attach(struct stderr_ring *stderr_ring, struct stderr_ring_reader *reader);
 /* Also valid if it is not attached, provided its link was initialized. */
 void stderr_ring_detach(struct stderr_ring_reader *reader);
-
-#endif

@@ -5,8 +5,7 @@
  * digest and lengths, unless the configuration asks for the arguments; of a token they hold the
  * name of its principal. SEC-63.
  */
-#ifndef MCPGATED_ROUTER_AUDIT_CALL_H
-#define MCPGATED_ROUTER_AUDIT_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void audit_call_end(struct audit_call **call, const struct audit_end *end);
 /* Records a refusal. rule: the one that caused it; NULL: none. */
 void audit_refusal(struct audit *audit, const struct audit_request *request, const char *reason,
 		   const struct rule *rule);
-
-#endif

@@ -5,8 +5,7 @@
  * is asked, and lives as long as the call, while the modern client's requests come and go
  * (parked_call.h). bridging.md §2.3.3, MOD-MRTR-*.
  */
-#ifndef MCPGATED_ROUTER_BRIDGED_CALL_H
-#define MCPGATED_ROUTER_BRIDGED_CALL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ void bridged_calls_abandon(struct router *router, enum reason reason);
 /* Those at a server that no request reaches any more; with NULL, those of anonymous clients. */
 void bridged_calls_abandon_some(struct router *router, const struct server *server,
 				enum reason reason);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *	new -> waiting <-> sent        any -> ended
  */
-#ifndef MCPGATED_ROUTER_CALL_H
-#define MCPGATED_ROUTER_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -248,5 +247,3 @@ struct call_traced {
 const struct envelope *call_span_mark(const struct call *call, const struct envelope *env,
 				      struct call_traced *traced);
 void call_traced_fini(struct call_traced *traced);
-
-#endif

@@ -13,8 +13,7 @@
  * match, in either era; if the schema is not known, the call is refused. After a failed fetch, calls
  * do not try again for 5 s. MOD-HDR-04, -06, -07, SEC-59.
  */
-#ifndef MCPGATED_ROUTER_CALL_CHECK_H
-#define MCPGATED_ROUTER_CALL_CHECK_H
+#pragma once
 
 #include "jsonrpc/scan.h"
 #include "router/call.h"
@@ -33,5 +32,3 @@ struct tool_verdict {
 void call_check_begin(struct call *call, const struct envelope *env, call_checked_fn *on_passed);
 /* The list has come that the call waited for, or will not (router->on_list). */
 void call_check_on_list(struct call *call, const struct envelope *env, enum list_outcome outcome);
-
-#endif

@@ -4,8 +4,7 @@
  * notifications. The server decides which of the named resources are honored; each is subscribed to
  * as for a session. The tasks in it are handled by task_listener. MOD-SUB-*, bridging.md §2.3.6.
  */
-#ifndef MCPGATED_ROUTER_CHANGE_LISTENER_H
-#define MCPGATED_ROUTER_CHANGE_LISTENER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void change_listener_tell(struct change_listener *listener, uint64_t key, struct
 void change_listener_end(struct change_listener **listener);
 /* The gateway is about to stop: answers the call. MOD-SUB-04 */
 void change_listener_finish(struct change_listener *listener);
-
-#endif

@@ -3,8 +3,7 @@
  * The sender of requests: everything a request needs to know about its caller. A session has one
  * for life (client_session.h); a request without a session creates its own. bridging.md §0.
  */
-#ifndef MCPGATED_ROUTER_CLIENT_H
-#define MCPGATED_ROUTER_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -193,5 +192,3 @@ void capability_class_append(struct buf *out, struct slice capabilities, bool ha
  * the class. The caller owns a reference. bridging.md §1.2, §1.5
  */
 struct msg *capability_class_initialize(const struct revision *revision, struct slice class);
-
-#endif

@@ -3,8 +3,7 @@
  * The client of a single modern request: it brings what a session would otherwise know, does not
  * count as a session, and ends with its call. MOD-META-01, bridging.md §1.2, §2.3.
  */
-#ifndef MCPGATED_ROUTER_CLIENT_REQUEST_H
-#define MCPGATED_ROUTER_CLIENT_REQUEST_H
+#pragma once
 
 #include "router/call.h"
 #include "router/client.h"
@@ -37,5 +36,3 @@ void client_request_end_all(struct router *router, enum reason reason);
 void client_request_drain_all(struct router *router);
 /* The same for the clients of one server or, with NULL, for all callers that need no token. */
 void client_request_drain_some(struct router *router, const struct server *server);
-
-#endif

@@ -4,8 +4,7 @@
  * membership in the pool that serves it. It outlives processes: when one fails, the next request
  * gets a new one with the same handshake. bridging.md §1, §2.1, §4.
  */
-#ifndef MCPGATED_ROUTER_CLIENT_SESSION_H
-#define MCPGATED_ROUTER_CLIENT_SESSION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -72,5 +71,3 @@ struct client *client_session_client(struct session *session);
  * nothing.
  */
 void client_session_warm(const struct session *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: a stage with clients whose fronts write into buffers. */
-#ifndef MCPGATED_ROUTER_CLIENT_STAGE_H
-#define MCPGATED_ROUTER_CLIENT_STAGE_H
+#pragma once
 
 #include "router/client_session.h"
 #include "router/forward.h"
@@ -82,5 +81,3 @@ void heard(struct member *member, const char *text);
 #define CHANGED(list) "{'jsonrpc':'2.0','method':'notifications/" list "/list_changed'}"
 #define UPDATED(uri) \
 	"{'jsonrpc':'2.0','method':'notifications/resources/updated','params':{'uri':'" uri "'}}"
-
-#endif

@@ -4,8 +4,7 @@
  * reader's revision does not know become something it does. Unknown members are harmless and stay;
  * what cannot be parsed passes unchanged. bridging.md §3; FRONT-INIT-10.
  */
-#ifndef MCPGATED_ROUTER_CONVERT_H
-#define MCPGATED_ROUTER_CONVERT_H
+#pragma once
 
 #include "base/buf.h"
 #include "jsonrpc/scan.h"
@@ -71,5 +70,3 @@ const struct envelope *modern_server_notification(struct convert *convert,
 enum modern_result { MODERN_COMPLETE, MODERN_INPUT_REQUIRED, MODERN_TASK, MODERN_UNKNOWN };
 /* The resultType of a result (JSON text). BACK-MSG-05 */
 enum modern_result modern_server_kind(struct slice result);
-
-#endif

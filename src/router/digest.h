@@ -5,8 +5,7 @@
  * is left out, above all _meta, inputResponses and requestState, which change on a retry.
  * bridging.md §2.6
  */
-#ifndef MCPGATED_ROUTER_DIGEST_H
-#define MCPGATED_ROUTER_DIGEST_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -35,5 +34,3 @@ struct kept_digest *kept_digest_new(const struct envelope *env);
 const struct digest *kept_digest_get(struct kept_digest *kept);
 /* Accepts a pointer to NULL; sets the pointer to NULL. */
 void kept_digest_free(struct kept_digest **kept);
-
-#endif

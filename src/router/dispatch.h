@@ -3,8 +3,7 @@
  * From a call to the server that works on it: chooses the upstream, waits for one, and writes the
  * request as the server gets it. bridging.md §1.1, §1.4.
  */
-#ifndef MCPGATED_ROUTER_DISPATCH_H
-#define MCPGATED_ROUTER_DISPATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ bool dispatch_is_of_call(const struct upstream_request *request);
  * gets the server's default output, or everything once another level has been set on that server.
  */
 void dispatch_tell_level(struct upstream *upstream, int level);
-
-#endif

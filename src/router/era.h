@@ -4,8 +4,7 @@
  * the modern era requires; and their requests, without what a legacy server must not see. What
  * legacy clients get from modern servers is in modern_server.h. bridging.md §2.3, §2.4, §2.5.
  */
-#ifndef MCPGATED_ROUTER_ERA_H
-#define MCPGATED_ROUTER_ERA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -123,5 +122,3 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
  * unless they are of one principal, without `logging`.
  */
 struct msg *server_capabilities_share(struct slice result, bool has_logging);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: the stage with modern servers, and their usual messages. */
-#ifndef MCPGATED_ROUTER_ERA_STAGE_H
-#define MCPGATED_ROUTER_ERA_STAGE_H
+#pragma once
 
 #include "router/pool.h"
 #include "router/pool_stage.h"
@@ -47,5 +46,3 @@ struct member *begin_asked(void);
 	"'requestedSchema':{}}}"
 #define WITHDRAWN(id) \
 	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id "}}|"
-
-#endif

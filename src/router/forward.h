@@ -3,8 +3,7 @@
  * From clients to servers: the router's entry points for established clients. bridging.md §1.1,
  * §2.1.
  */
-#ifndef MCPGATED_ROUTER_FORWARD_H
-#define MCPGATED_ROUTER_FORWARD_H
+#pragma once
 
 #include "policy/rule.h"
 #include "router/call.h"
@@ -52,5 +51,3 @@ struct call_refusal {
 
 /* Of a call that was about to be sent, or given a list: refuses it, or handles it, now or later. */
 void forward_again(struct call *call, const struct envelope *env);
-
-#endif

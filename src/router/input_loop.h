@@ -4,8 +4,7 @@
  * more input, and the request is repeated with that input. The gateway asks the client as a legacy
  * server would, until there is a result. bridging.md §2.2; BACK-MSG-04.
  */
-#ifndef MCPGATED_ROUTER_INPUT_LOOP_H
-#define MCPGATED_ROUTER_INPUT_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void input_loop_send(struct upstream *upstream, struct call *call, const struct 
  * been handled, and the call continues or has ended.
  */
 bool input_loop_take(struct call *call, const struct envelope *env);
-
-#endif

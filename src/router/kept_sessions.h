@@ -17,8 +17,7 @@
  * client comes back. It has as long as any client that has closed its stream (pool.sleep_when_gone),
  * and gives way to whoever needs the place. bridging.md §4.2
  */
-#ifndef MCPGATED_ROUTER_KEPT_SESSIONS_H
-#define MCPGATED_ROUTER_KEPT_SESSIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -165,5 +164,3 @@ void kept_sessions_give_way(struct kept_sessions *kept, const struct server *ser
 void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason);
 /* It cannot go on. */
 void kept_session_forget(struct kept_sessions *kept, struct kept_session *one);
-
-#endif

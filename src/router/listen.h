@@ -5,8 +5,7 @@
  * and the resources that the pool's clients have subscribed to. bridging.md §2.2; BACK-MSG-03,
  * BACK-PROC-05.
  */
-#ifndef MCPGATED_ROUTER_LISTEN_H
-#define MCPGATED_ROUTER_LISTEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ bool listen_covers(const struct upstream *upstream, const struct envelope *env);
  * The server acknowledges or ends a subscription. False: the notification is about something else.
  */
 bool listen_take_notification(struct upstream *upstream, const struct envelope *env);
-
-#endif

@@ -7,8 +7,7 @@
  * a thousand sessions costs the server one fetch. Lists that are too long to keep are forwarded like
  * any other request. bridging.md §1.8; AUTH-SES-10.
  */
-#ifndef MCPGATED_ROUTER_LISTS_H
-#define MCPGATED_ROUTER_LISTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ void lists_note_change(struct pool *pool, unsigned int offer);
 void lists_note_ready(struct pool *pool);
 /* An upstream is about to be closed: its lists are remembered for a while (pool_memory.h). */
 void lists_note_closed(struct upstream *upstream);
-
-#endif

@@ -5,8 +5,7 @@
  * subscriptions/listen. Each process that works on some of these gets a subscription for the
  * listener, whose id routes notifications. MOD-TASK-01, -02, bridging.md §2.4, §2.5
  */
-#ifndef MCPGATED_ROUTER_MODERN_TASKS_H
-#define MCPGATED_ROUTER_MODERN_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ void task_listener_end(struct task_listener *listener);
 bool task_listener_take(struct upstream *upstream, const struct envelope *env);
 /* The upstream is closed. */
 void task_listener_lose(struct upstream *upstream);
-
-#endif

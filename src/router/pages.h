@@ -4,8 +4,7 @@
  * accept; the cursors that lead from one to the next; what the items are. Knows nothing about who
  * asks. bridging.md §1.8; UTIL-PAGE-01.
  */
-#ifndef MCPGATED_ROUTER_PAGES_H
-#define MCPGATED_ROUTER_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ int listing_kind_find_items(const struct listing_kind *kind, struct slice result
 bool listing_kind_may_fold(struct slice written, size_t *folded) must_check;
 /* The page that a cursor stands for, as a number; 0: the first page, which has no cursor. */
 uint64_t listing_kind_page(struct json cursor);
-
-#endif

@@ -12,8 +12,7 @@
  * through struct parked_call_ops. That a retry comes from the same caller, for this server and
  * request, is checked before (seal.h).
  */
-#ifndef MCPGATED_ROUTER_PARKED_CALL_H
-#define MCPGATED_ROUTER_PARKED_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -175,5 +174,3 @@ void parked_call_abandon(struct parked_call *parked, enum reason reason, uint64_
 
 /* Writes the key as clients write it: at most 21 bytes. Returns the length. */
 size_t parked_request_key(const struct parked_request *request, char *out);
-
-#endif

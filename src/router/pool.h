@@ -10,8 +10,7 @@
  * units above: lists, subscriptions.
  * bridging.md §1.2 to §1.5.
  */
-#ifndef MCPGATED_ROUTER_POOL_H
-#define MCPGATED_ROUTER_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -224,5 +223,3 @@ static inline bool pool_is_retired(const struct pool *pool)
 void pool_use_rules(struct pool *pool);
 /* The server has been retired: its pools check at the end of the turn what they still need. */
 void pool_retire_all(struct router *router, const struct server *server);
-
-#endif

@@ -6,8 +6,7 @@
  * servers.NAME.pool.remember, until a process serves or has failed, the server turns out to be of
  * another era, or the operator orders a restart. bridging.md §1.8
  */
-#ifndef MCPGATED_ROUTER_POOL_MEMORY_H
-#define MCPGATED_ROUTER_POOL_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ void pool_memory_use_rules(struct pool *pool);
 bool pool_memory_keep(struct pool *pool);
 /* The pool is about to be used. */
 void pool_memory_use(struct pool *pool);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: the stage with a pool of at most two processes, and its usual messages. */
-#ifndef MCPGATED_ROUTER_POOL_STAGE_H
-#define MCPGATED_ROUTER_POOL_STAGE_H
+#pragma once
 
 #include "router/client_stage.h"
 
@@ -64,5 +63,3 @@ bool is_error(struct front *front, const char *code);
 #define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
 #define CANCELLED(id) \
 	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id "}}"
-
-#endif

@@ -6,8 +6,7 @@
  * at its next request. Shared pools give up theirs to each other. And when a refused caller should
  * try again. bridging.md §1.4, §1.9.
  */
-#ifndef MCPGATED_ROUTER_PROCESS_SLOTS_H
-#define MCPGATED_ROUTER_PROCESS_SLOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,5 +130,3 @@ const struct principal *pool_principal_of(const struct upstream *upstream);
  */
 unsigned int retry_after_s(const struct router *router, const struct server *server,
 			   const struct principal *principal, enum reason reason);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: the stage with modern requests, each with a front of its own. */
-#ifndef MCPGATED_ROUTER_REQUEST_STAGE_H
-#define MCPGATED_ROUTER_REQUEST_STAGE_H
+#pragma once
 
 #include "router/pool_stage.h"
 
@@ -41,5 +40,3 @@ char *result_member(struct asker *asker, const char *name);
 	"," ASKER_META(caps) "}}"
 #define CALLED(id) \
 	"{'jsonrpc':'2.0','id':" id ",'method':'tools/call','params':{'name':'t','_meta':{}}}"
-
-#endif

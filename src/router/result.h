@@ -4,8 +4,7 @@
  * it. Checks, changes and counts for particular clients belong here; those for everything a server
  * sends, in upstream/upstream. bridging.md §1.6.
  */
-#ifndef MCPGATED_ROUTER_RESULT_H
-#define MCPGATED_ROUTER_RESULT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ void result_send_own(struct call *call, struct slice result);
 void result_send_error(struct call *call, int code, struct slice message);
 /* The error for a subscription that exceeds the session's limit. */
 void result_send_no_room(struct call *call);
-
-#endif

@@ -5,8 +5,7 @@
  * client_session.h; calls upward go through tables of operations. router.c fills in those that
  * pools use. Below: what the operator can see.
  */
-#ifndef MCPGATED_ROUTER_ROUTER_H
-#define MCPGATED_ROUTER_ROUTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,5 +140,3 @@ const char *report_child_state(unsigned int number);
 
 /* Replaces all processes of a server: calls in flight fail, sessions continue. Returns how many. */
 size_t report_restart(struct server *server);
-
-#endif

@@ -5,8 +5,7 @@
  * counts as in flight until the task is terminal. UTIL-PROG-02, UTIL-TASK-01, MOD-TASK-01, -02,
  * bridging.md §1.1 (4, 9), §2.5
  */
-#ifndef MCPGATED_ROUTER_RUNNING_TASKS_H
-#define MCPGATED_ROUTER_RUNNING_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ void live_tasks_forget(struct upstream *upstream);
 #define TASK_ID_BYTES_MAX 1024
 /* Whether a server may have given a task this id. */
 bool task_id_is_fit(struct json own);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Opens no files: the caller provides the keys. bridging.md §2.6
  */
-#ifndef MCPGATED_ROUTER_SEAL_H
-#define MCPGATED_ROUTER_SEAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ bool request_state_may_ask(const struct client *client, struct slice requests);
  */
 int request_state_open(const struct client *client, const struct digest *digest, struct json sealed,
 		       struct buf *plain, struct seal *seal_r) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * Requests and notifications from servers: who gets them, and in which form. bridging.md §1.6,
  * §1.7.
  */
-#ifndef MCPGATED_ROUTER_SERVER_MESSAGES_H
-#define MCPGATED_ROUTER_SERVER_MESSAGES_H
+#pragma once
 
 #include "jsonrpc/scan.h"
 
@@ -14,5 +13,3 @@ struct upstream;
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env);
 /* Delivers the notification to those it concerns, or drops and counts it. */
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env);
-
-#endif

@@ -4,8 +4,7 @@
  * call during which it came or, without one, to the client's own stream. server_messages.c decides
  * who may be asked what. bridging.md §1.6, §2.1; CXL-08, CXL-09.
  */
-#ifndef MCPGATED_ROUTER_SERVER_REQUEST_H
-#define MCPGATED_ROUTER_SERVER_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -138,5 +137,3 @@ bool asking_can_open_urls(struct slice capabilities);
 
 /* The method of one of the questions in `inputRequests`, which may be written with escapes. */
 const struct method *asking_method(struct slice question);
-
-#endif

@@ -3,8 +3,7 @@
  * For tests: the stage of process/stage.h with the router. It admits at most four sessions; a test
  * sets what else it needs in router.sessions.conf.
  */
-#ifndef MCPGATED_ROUTER_STAGE_H
-#define MCPGATED_ROUTER_STAGE_H
+#pragma once
 
 #include "process/stage.h"
 #include "router/router.h"
@@ -14,5 +13,3 @@ extern struct router router;
 void router_stage_open(void);
 /* A cmocka teardown: ends all sessions, then all processes, and checks that nothing is left. */
 int router_stage_close(void **state);
-
-#endif

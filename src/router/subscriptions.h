@@ -4,8 +4,7 @@
  * (text_set_spell); who subscribes, and what the server answers; and who is told of a change.
  * bridging.md §1.5; UTIL-SUBS-01.
  */
-#ifndef MCPGATED_ROUTER_SUBSCRIPTIONS_H
-#define MCPGATED_ROUTER_SUBSCRIPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ void notification_fanout_tell_member(struct pool_member *member);
  * A session's subscribed resources may have changed: it had no process that would have reported it.
  */
 void notification_fanout_tell_updates(struct pool *pool);
-
-#endif

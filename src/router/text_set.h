@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bounded set of texts chosen by a peer, in insertion order. */
-#ifndef MCPGATED_ROUTER_TEXT_SET_H
-#define MCPGATED_ROUTER_TEXT_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool text_set_remove(struct text_set *set, struct slice text);
  * `room`, which is initially empty and freed by the caller.
  */
 struct slice text_set_spell(struct json written, struct buf *room);
-
-#endif

@@ -5,8 +5,7 @@
  * elicitation counts as complete, so a client that would wait for it is served at once.
  * UTIL-ELIC-01, bridging.md §2.3.7
  */
-#ifndef MCPGATED_ROUTER_URL_PENDING_H
-#define MCPGATED_ROUTER_URL_PENDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ enum url_answers {
  */
 enum url_answers url_elicitation_read_answers(struct slice wanted, struct json responses,
 					      struct buf *left);
-
-#endif

@@ -4,8 +4,7 @@
  * (url_elicitation.h). If it accepted all, its request is repeated once the server reports them as
  * complete, or after a while. bridging.md §2.3.7
  */
-#ifndef MCPGATED_ROUTER_URL_REPLAY_H
-#define MCPGATED_ROUTER_URL_REPLAY_H
+#pragma once
 
 #include "jsonrpc/scan.h"
 
@@ -21,5 +20,3 @@ typedef void url_replay_fn(struct call *call, const struct envelope *env);
  */
 void url_replay_take(struct call *call, const struct envelope *env, const struct seal *seal,
 		     url_replay_fn *run);
-
-#endif

@@ -5,8 +5,7 @@
  * happens when a wait times out, and is told of waiters that leave on their own. Below: the queue in
  * which callers take turns.
  */
-#ifndef MCPGATED_ROUTER_WAIT_QUEUE_H
-#define MCPGATED_ROUTER_WAIT_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ struct waiter *fair_queue_find_excess(const struct fair_queue *queue, const void
 struct waiter *fair_queue_first(const struct fair_queue *queue);
 /* Removes the waiter whose turn it is and ends its caller's turn. */
 struct waiter *fair_queue_take(struct fair_queue *queue);
-
-#endif

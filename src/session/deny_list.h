@@ -5,8 +5,7 @@
  * Whatever is open for a token watches the list, and ends at once if an entry names the token.
  * deny_snapshot.h preserves entries if the process fails. AUTH-SES-07
  */
-#ifndef MCPGATED_SESSION_DENY_LIST_H
-#define MCPGATED_SESSION_DENY_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -173,5 +172,3 @@ void deny_snapshot_save(struct halves *deny_snapshot, const struct deny_list *de
  * nothing, if nothing was saved or the list is invalid, which is logged. Accepts NULL.
  */
 bool deny_snapshot_load(const struct halves *deny_snapshot, struct deny_list *deny_list);
-
-#endif

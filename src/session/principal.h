@@ -5,8 +5,7 @@
  * limited. oauth.md §1, AUTH-SES-01; threats.md
  * SEC-04.
  */
-#ifndef MCPGATED_SESSION_PRINCIPAL_H
-#define MCPGATED_SESSION_PRINCIPAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,5 +142,3 @@ uint64_t holder_key(const struct holder_set *set, const void *scope,
 uint64_t holder_number(const struct principal *principal, const struct peer *peer);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void holder_unref(struct holder **holder);
-
-#endif

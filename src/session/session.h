@@ -3,8 +3,7 @@
  * A Streamable HTTP session: its id, its lifetime, its standalone stream. What it is connected to
  * is the business of higher layers. FRONT-SESS-*.
  */
-#ifndef MCPGATED_SESSION_SESSION_H
-#define MCPGATED_SESSION_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -191,5 +190,3 @@ void session_hold(struct session *session);
 void session_release(struct session *session);
 /* Ends a live or new session; on_end is called. Call it only once. */
 void session_end(struct session *session, enum reason reason);
-
-#endif

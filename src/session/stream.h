@@ -16,8 +16,7 @@
  * that has most of it does. A reader with room is served before anything is dropped.
  * FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
  */
-#ifndef MCPGATED_SESSION_STREAM_H
-#define MCPGATED_SESSION_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -273,5 +272,3 @@ void replay_store_write(const struct replay_store *replay_store, const struct st
 void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines);
 /* Borrowed. */
 struct slice stored_stream_request_id(const struct stored_stream *stored);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * A batch waits again if the collector asks for it, or does not answer.
  */
-#ifndef MCPGATED_TRACE_EXPORTER_H
-#define MCPGATED_TRACE_EXPORTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void exporter_finish(struct exporter *exporter);
 bool exporter_is_failing(const struct exporter *exporter);
 /* Whether anything is still to be delivered. */
 bool exporter_is_busy(const struct exporter *exporter);
-
-#endif

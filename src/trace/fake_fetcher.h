@@ -3,8 +3,7 @@
  * For tests: the other end of a fetch_client, which accepts spans and answers as the test says.
  * There is only one.
  */
-#ifndef MCPGATED_TRACE_FAKE_FETCHER_H
-#define MCPGATED_TRACE_FAKE_FETCHER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ void fake_fetcher_answer(int status, uint32_t retry_after_s, const char *body);
 const json_t *fake_fetcher_span(const json_t *body, size_t number);
 const char *fake_fetcher_attribute(const json_t *span, const char *name);
 size_t fake_fetcher_count(const json_t *body);
-
-#endif

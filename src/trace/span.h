@@ -6,8 +6,7 @@
  * is recorded if that is sampled; if the client named none, a trace begins here if
  * exporter_samples says so. OTLP 1, W3C Trace Context
  */
-#ifndef MCPGATED_TRACE_SPAN_H
-#define MCPGATED_TRACE_SPAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -77,5 +76,3 @@ bool trace_message_add(struct buf *out, const struct envelope *env, const char *
  * except that it may name a trace.
  */
 bool trace_message_set_parent(struct buf *out, const struct envelope *env, const char *parent);
-
-#endif

@@ -18,8 +18,7 @@
  * Warm processes wait for a handshake, so that a client does not wait for the start.
  * mcpgated.yaml(5) pool.warm.
  */
-#ifndef MCPGATED_UPSTREAM_PRESTART_H
-#define MCPGATED_UPSTREAM_PRESTART_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -81,5 +80,3 @@ void prestart_hold(struct prestart *prestart);
 
 /* Stops all; on_verdict is not called. */
 void prestart_end(struct prestart *prestart, enum reason reason);
-
-#endif

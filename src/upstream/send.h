@@ -5,8 +5,7 @@
  * servers at their start, and what the modern era requires, is here as well. BACK-FRAME-01,
  * BACK-MSG-06.
  */
-#ifndef MCPGATED_UPSTREAM_SEND_H
-#define MCPGATED_UPSTREAM_SEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ int modern_read_discovery(struct slice result, const char *name, struct buf *out
  * does support the modern one that we speak. BACK-ERA-02, -05
  */
 bool modern_is_named(struct slice error);
-
-#endif

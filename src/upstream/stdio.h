@@ -3,8 +3,7 @@
  * An upstream that is a child process: one message per line on its stdin and stdout. BACK-FRAME-01
  * ... -05.
  */
-#ifndef MCPGATED_UPSTREAM_STDIO_H
-#define MCPGATED_UPSTREAM_STDIO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ typedef void long_line_fn(struct slice id, void *arg);
 /* Takes the next part. is_end: the line ends behind it. */
 void long_line_take(struct long_line *line, struct slice part, bool is_end, long_line_fn *on_id,
 		    void *arg);
-
-#endif

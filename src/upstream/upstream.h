@@ -10,8 +10,7 @@
  *
  * BACK-INIT-*, BACK-FRAME-05, -08, REL-25.
  */
-#ifndef MCPGATED_UPSTREAM_UPSTREAM_H
-#define MCPGATED_UPSTREAM_UPSTREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -286,5 +285,3 @@ struct upstream_leftover {
 	/* It is over; called once. */
 	void (*on_over)(struct upstream_leftover *leftover);
 };
-
-#endif

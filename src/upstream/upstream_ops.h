@@ -3,8 +3,7 @@
  * The back end of an upstream: each way to reach a server implements these operations, and reports
  * events to upstream.c. Differences between the eras are in upstream.h.
  */
-#ifndef MCPGATED_UPSTREAM_UPSTREAM_OPS_H
-#define MCPGATED_UPSTREAM_UPSTREAM_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void upstream_on_sign_of_life(struct upstream *upstream);
 void upstream_on_lost(struct upstream *upstream, enum reason reason);
 /* It is gone. The implementation frees it after this returns. */
 void upstream_on_gone(struct upstream *upstream);
-
-#endif
