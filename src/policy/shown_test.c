@@ -154,5 +154,6 @@ int main(void)
 		cmocka_unit_test(messages_get_real_names),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

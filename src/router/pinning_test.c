@@ -13,12 +13,14 @@
 #include "router/pages.h"
 
 static struct server server;
+static struct server_stats stats;
 static int told[2]; /* a pipe: the log */
 static uint64_t now_ms = 1000000;
 
 static int begin(void **state)
 {
-	server = (struct server){ .conf = { .name = "a", .pin = PIN_WARN } };
+	stats = (struct server_stats){ .users = 1 };
+	server = (struct server){ .conf = { .name = "a", .pin = PIN_WARN }, .stats = &stats };
 	pins_init(&server.pins);
 	assert_int_equal(pipe2(told, O_CLOEXEC | O_NONBLOCK), 0);
 	log_set(told[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
@@ -29,6 +31,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	pins_fini(&server.pins);
+	call_stats_fini(&stats.calls);
 	log_set(STDERR_FILENO, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
 	close(told[0]);
 	close(told[1]);
