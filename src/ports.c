@@ -196,7 +196,7 @@ void ports_take_files(struct ports *ports, size_t listener, size_t entry, const 
 static bool is_whole(const struct ports *ports, const struct config *next)
 {
 	const struct ports_change *change = &ports->change;
-	bool *is_taken = mem_zalloc(ports->config->listen_count + 1);
+	at_end(mem_free) bool *is_taken = mem_zalloc(ports->config->listen_count + 1);
 	bool is_good = !change->is_broken && change->socket_count == next->listen_count;
 
 	for (size_t i = 0; is_good && i < change->socket_count; i++) {
@@ -208,7 +208,6 @@ static bool is_whole(const struct ports *ports, const struct config *next)
 		if (is_good)
 			is_taken[kept] = true;
 	}
-	free(is_taken);
 	return is_good;
 }
 

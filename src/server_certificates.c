@@ -115,7 +115,7 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 bool server_certificates_use(struct server_certificates *sc)
 {
 	size_t count = sc->config->listen_count;
-	struct tls_server **servers = mem_zalloc((count + 1) * sizeof(*servers));
+	at_end(mem_free) struct tls_server **servers = mem_zalloc((count + 1) * sizeof(*servers));
 	bool is_good = true;
 
 	/* Goes on after a bad one, so that everything that is wrong is logged. */
@@ -141,7 +141,6 @@ bool server_certificates_use(struct server_certificates *sc)
 		}
 		tls_server_unref(&servers[i]);
 	}
-	free(servers);
 	if (is_good)
 		LOG(CERTIFICATES_USED, LOG_INT("listeners", count));
 	return is_good;

@@ -243,7 +243,7 @@ static void free_released(struct server_table *table)
 
 void server_table_use(struct server_table *table, struct config *config, const uint32_t *numbers)
 {
-	bool *is_new = mem_zalloc((config->server_count + 1) * sizeof(*is_new));
+	at_end(mem_free) bool *is_new = mem_zalloc((config->server_count + 1) * sizeof(*is_new));
 
 	server_slots_use(&table->slots, config, numbers);
 	table->count = table->slots.table.server_count;
@@ -263,7 +263,6 @@ void server_table_use(struct server_table *table, struct config *config, const u
 	for (size_t i = 0; i < config->server_count; i++)
 		if (is_new[i])
 			router_start_server(table->router, &table->servers[numbers[i]]);
-	free(is_new);
 	server_slots_bound(&table->slots);
 	free_released(table);
 	table_do_due(table);

@@ -44,7 +44,7 @@ static void reserve_form(struct buf *buf, const char *client_id, const char *cli
 static char *make_basic(const char *client_id, const char *client_secret)
 {
 	at_end(buf_wipe) struct buf pair = { .data = NULL };
-	unsigned char *encoded;
+	at_end(mem_free) unsigned char *encoded = NULL;
 	char *text;
 	int size;
 
@@ -56,7 +56,6 @@ static char *make_basic(const char *client_id, const char *client_secret)
 	size = EVP_EncodeBlock(encoded, (const unsigned char *)pair.data, (int)pair.len);
 	text = mem_printf("Basic %.*s", size, (const char *)encoded);
 	explicit_bzero(encoded, (size_t)size);
-	free(encoded);
 	return text;
 }
 

@@ -399,14 +399,13 @@ static json_t *decode_object(struct slice part, const char *what, struct verdict
 	struct error err = { ERROR_NONE, "it is not base64url" };
 	json_t *object = NULL;
 	size_t size;
-	unsigned char *bytes = jwt_decode_part(part, &size);
+	at_end(mem_free) unsigned char *bytes = jwt_decode_part(part, &size);
 
 	if (bytes != NULL)
 		object = document_parse(slice_of((const char *)bytes, size), &err);
 	if (object == NULL)
 		verdict_set(verdict_r, VERDICT_MALFORMED, "%s of the token: %.100s", what,
 			    err.text);
-	free(bytes);
 	return object;
 }
 

@@ -185,7 +185,7 @@ static bool is_same_address(const char *one, const char *other)
 
 void config_match_listeners(const struct config *now, const struct config *next, int32_t *kept_r)
 {
-	bool *is_taken = mem_zalloc(now->listen_count + 1);
+	at_end(mem_free) bool *is_taken = mem_zalloc(now->listen_count + 1);
 
 	for (size_t i = 0; i < next->listen_count; i++) {
 		size_t j = 0;
@@ -197,7 +197,6 @@ void config_match_listeners(const struct config *now, const struct config *next,
 		kept_r[i] = j < now->listen_count ? (int32_t)j : -1;
 		is_taken[j] = true;
 	}
-	free(is_taken);
 }
 
 /* ---- where the log and the audit go ---- */

@@ -513,7 +513,7 @@ static void fini_map(void *at)
 static char *load_object(const struct types_context *context, const struct option *option,
 			 const struct tree *value)
 {
-	json_t *object = json_object();
+	json_auto_t *object = json_object();
 	char *text;
 
 	for (size_t i = 0; is_map(context, value, option->example) && i < value->count; i++) {
@@ -528,7 +528,6 @@ static char *load_object(const struct types_context *context, const struct optio
 	}
 	text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
 	CHECK(text != NULL);
-	json_decref(object);
 	return text;
 }
 
@@ -539,7 +538,8 @@ static void load_named(const struct types_context *context, const struct option 
 		return;
 	for (size_t i = 0; i < value->count; i++) {
 		const struct tree *item = value->items[i];
-		char *object = option->choices != NULL ? load_object(context, option, item) : NULL;
+		at_end(mem_free) char *object =
+			option->choices != NULL ? load_object(context, option, item) : NULL;
 		struct slices *place;
 
 		if (object == NULL && !is_text(context, item))
@@ -550,7 +550,6 @@ static void load_named(const struct types_context *context, const struct option 
 		place = texts_place_in(field_of(option, base), slice_str(item->key));
 		texts_free(place);
 		texts_add(place, slice_str(object != NULL ? object : item->text));
-		free(object);
 	}
 }
 

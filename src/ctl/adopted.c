@@ -51,7 +51,7 @@ static int by_key(const void *left, const void *right)
 static void append_env(struct buf *out, const struct tree *env)
 {
 	size_t count = env != NULL ? env->count : 0;
-	struct tree **items = mem_zalloc((count + 1) * sizeof(struct tree *));
+	at_end(mem_free) struct tree **items = mem_zalloc((count + 1) * sizeof(struct tree *));
 
 	if (count > 0 || getenv("PATH") != NULL)
 		buf_append_str(out, INDENT "env:\n");
@@ -65,7 +65,6 @@ static void append_env(struct buf *out, const struct tree *env)
 		append_value(out, items[i]);
 		buf_append_char(out, '\n');
 	}
-	free(items);
 }
 
 /* In one order, and without what says nothing: clients write the same server in different ways. */

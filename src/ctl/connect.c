@@ -30,7 +30,7 @@ static int become_client(const struct server_place *place, const char *ca, const
 			 NULL,
 			 NULL };
 	char **more = argv + 4;
-	char **paths = programs_find(PROGRAM);
+	at_end(mem_free) char **paths = programs_find(PROGRAM);
 	struct error err;
 
 	CHECK(place->url[0] != '\0' && paths[0] != NULL);
@@ -46,7 +46,6 @@ static int become_client(const struct server_place *place, const char *ca, const
 	error_set_errno(&err, "cannot start the program " PROGRAM);
 	for (size_t i = 0; paths[i] != NULL; i++)
 		free(paths[i]);
-	free(paths);
 	while (--more >= argv + 4)
 		free(*more);
 	secret_free(&fields[0]);

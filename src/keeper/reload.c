@@ -106,7 +106,7 @@ static void report_listeners(struct reload *reload)
 {
 	const struct config *now = server_slots_config(reload->parts.slots);
 	const struct config *next = reload->next;
-	bool *is_kept = mem_zalloc(now->listen_count + 1);
+	at_end(mem_free) bool *is_kept = mem_zalloc(now->listen_count + 1);
 
 	for (size_t i = 0; i < next->listen_count; i++) {
 		int32_t kept = reload->listeners.kept[i];
@@ -121,7 +121,6 @@ static void report_listeners(struct reload *reload)
 	for (size_t i = 0; i < now->listen_count; i++)
 		if (!is_kept[i])
 			reload_report(reload, "listen_removed", now->listen[i].address);
-	free(is_kept);
 }
 
 /* What it does to the servers. Those that are not enabled are as if they were not there. */

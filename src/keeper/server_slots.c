@@ -103,13 +103,13 @@ void server_slots_init(struct server_slots *slots, const struct server_slots_con
 
 void server_slots_begin(struct server_slots *slots, struct config *config)
 {
-	uint32_t *numbers = mem_alloc((config->server_count + 1) * sizeof(*numbers));
+	at_end(mem_free) uint32_t *numbers =
+		mem_alloc((config->server_count + 1) * sizeof(*numbers));
 
 	CHECK(list_is_empty(&slots->generations) && config->server_count <= SERVERS_MAX);
 	for (size_t i = 0; i < config->server_count; i++)
 		numbers[i] = (uint32_t)i;
 	server_slots_use(slots, config, numbers);
-	free(numbers);
 }
 
 struct config *server_slots_fini(struct server_slots *slots)
