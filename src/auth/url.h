@@ -12,6 +12,9 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+/* What stands before the path of a unix socket; behind that, `#`, and the path of requests. */
+#define URL_OF_SOCKET "unix://"
+
 struct url {
 	struct slice scheme; /* as written */
 	struct slice host;   /* as written; an IPv6 address with its brackets */

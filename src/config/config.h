@@ -84,7 +84,8 @@ struct config_server {
 	char *command;    /* NULL: it is behind a URL */
 	char *url;        /* NULL: it is a program */
 	struct slices args;
-	char *ca_file; /* these two: of a URL */
+	/* of a URL: */
+	char *ca_file, *certificate_file, *key_file, *proxy;
 	bool allow_private;
 	struct config_pair *env; /* of a URL: the header fields */
 	size_t env_count;

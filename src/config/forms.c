@@ -622,18 +622,47 @@ int form_server_header(struct slice text, struct error *err)
 	return form_header_name(text, err);
 }
 
+/* A socket, and behind # the path of a request. */
+static int form_socket_url(struct slice text, struct error *err)
+{
+	struct slice path =
+		slice_of(text.p + strlen(URL_OF_SOCKET), text.n - strlen(URL_OF_SOCKET));
+	struct slice file = slice_cut(&path, '#');
+	const struct sockaddr_un *address;
+
+	return want(file.n > 1 && file.p[0] == '/' && file.n < sizeof(address->sun_path) &&
+			    path.n > 0 && path.p[0] == '/',
+		    text, err,
+		    "must be the absolute path of a socket, and behind # that of requests, like "
+		    "unix:///run/wiki.sock#/mcp");
+}
+
 int form_server_url(struct slice text, struct error *err)
 {
 	struct url url;
 
 	if (form_without_claims(text, err) < 0)
 		return -1;
+	if (slice_has_prefix(text, SLICE_LIT(URL_OF_SOCKET)))
+		return form_socket_url(text, err);
 	if (url_parse(text, &url) < 0 || !url_is_http(&url) ||
 	    (url.tail.n > 0 && memchr(url.tail.p, '#', url.tail.n) != NULL))
 		return error_set(err, ERROR_INVALID,
 				 "must be an https or http URL without a user name and a "
 				 "fragment, like https://wiki.example.com/mcp");
 	return 0;
+}
+
+int form_proxy(struct slice text, struct error *err)
+{
+	struct url url;
+
+	if (url_parse(text, &url) == 0 && slice_is_equal(url.scheme, SLICE_LIT("http")) &&
+	    url.tail.n == 0)
+		return 0;
+	return error_set(
+		err, ERROR_INVALID,
+		"must be an http URL of a host and a port, like http://proxy.example.com:3128");
 }
 
 /* Of a value nothing is told: it is secret. */

@@ -97,7 +97,7 @@ option_form_fn form_log_target, form_audit_target;
 /* Of a server: its path, its umask, and texts that cannot have claims of a caller. */
 option_form_fn form_path, form_umask, form_without_claims;
 /* Of a server behind a URL: that, and the name of a header field to send there. */
-option_form_fn form_server_url, form_server_header;
+option_form_fn form_server_url, form_proxy, form_server_header;
 /* Directories and files that a server may use, and roots of the paths in arguments. */
 option_form_fn form_sandbox_path, form_root;
 /* The hash of a token, a scope, the algorithm of a signature, an address of an issuer. */

@@ -71,6 +71,22 @@
 #define SHOWN(path_, KIND, list, ...)                                                          \
 	OPTION("servers.NAME." path_, NAMED, SERVER(conf.shown.kinds[PERMISSION_##KIND].list), \
 	       RULE, .name_form = form_one_name, .otherwise = "none", __VA_ARGS__)
+#define OF_URL(key_, field, ...)                                                      \
+	OPTION("servers.NAME." key_, TEXT, SERVER(field), .reader = OPTION_FOR_CHILD, \
+	       RELATIONS(COMPLETE("servers.NAME.url")), __VA_ARGS__)
+/* How often something may be called, in a struct rate. */
+#define RATE(path_, field_, rate_, ...)                                                        \
+	OPTION(path_ ".calls", COUNT, field_(rate_.calls), __VA_ARGS__, .min = "1",            \
+	       .max = "1000000", .example = "120", .otherwise = "any number",                  \
+	       .help = "Number of calls per period (per)."),                                   \
+		OPTION(path_ ".per", DURATION, field_(rate_.per_ms), __VA_ARGS__, .def = "1m", \
+		       .min = "1s", .max = "1d", RELATIONS(IDLE_UNLESS(path_ ".calls")),       \
+		       .help = "See calls."),                                                  \
+		OPTION(path_ ".burst", COUNT, field_(rate_.burst), __VA_ARGS__, .min = "1",    \
+		       .max = "1000000", .example = "30", .otherwise = "as many as calls",     \
+		       RELATIONS(IDLE_UNLESS(path_ ".calls")),                                 \
+		       .help = "How many may come at once after a pause; further ones are spread.")
+
 _Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
 		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
@@ -667,7 +683,7 @@ const struct option options_table[] = {
 		       "Each process of it is a small program of the daemon's own, "
 		       "mcpgated-remote, which speaks Streamable HTTP of any revision, or "
 		       "HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http "
-		       "to a loopback address or with allow_private. Everyone on this machine can "
+		       "to a loopback address or with allow_private; or unix:///PATH#/mcp. Everyone on this machine can "
 		       "read it: secrets belong into headers."),
 	OPTION("servers.NAME.headers", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
 	       .name_form = form_server_header, .form = form_header_value,
@@ -676,11 +692,16 @@ const struct option options_table[] = {
 	       .help = "With url: header fields to send with each request, for credentials. The "
 		       "values are like those of env, also for each caller. A client's own "
 		       "headers, and its token, never go to the server."),
-	OPTION("servers.NAME.ca", TEXT, SERVER(ca_file), .reader = OPTION_FOR_CHILD,
-	       .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",
-	       RELATIONS(COMPLETE("servers.NAME.url")),
-	       .help = "With url: absolute path of a PEM file with the CA certificates that the "
-		       "server's certificate may be issued by."),
+	OF_URL("ca", ca_file, .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",
+	       .help = "With url: absolute path of a PEM file with the CAs of its certificate."),
+	OF_URL("certificate", certificate_file, .example = "/etc/mcpgated/wiki-client.crt",
+	       .otherwise = "none",
+	       .help = "With url: absolute path of our own certificate, in PEM."),
+	OF_URL("key", key_file, .example = "/etc/mcpgated/wiki-client.key", .otherwise = "none",
+	       .help = "The private key of certificate."),
+	OF_URL("proxy", proxy, .form = form_proxy, .example = "http://proxy.example.com:3128",
+	       .otherwise = "none",
+	       .help = "With url: the HTTP proxy; nothing else is connected to."),
 	OPTION("servers.NAME.allow_private", BOOL, SERVER(allow_private),
 	       .reader = OPTION_FOR_CHILD, .def = "false", RELATIONS(COMPLETE("servers.NAME.url")),
 	       .help = "With url: the host may have loopback or private addresses. Link-local "
@@ -929,17 +950,7 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.tools.limits[].tools", TEXTS, TOOL_LIMIT(tools.written),
 	       .form = form_tool, REQUIRED, .example = "[\"create_*\"]",
 	       .help = "Their names, as in scopes."),
-	OPTION("servers.NAME.tools.limits[].calls", COUNT, TOOL_LIMIT(limit.rate.calls), .min = "1",
-	       .max = "1000000", .example = "10", .otherwise = "any number",
-	       .help = "Number of calls per period (per), as in rate."),
-	OPTION("servers.NAME.tools.limits[].per", DURATION, TOOL_LIMIT(limit.rate.per_ms),
-	       .def = "1m", .min = "1s", .max = "1d",
-	       RELATIONS(IDLE_UNLESS("servers.NAME.tools.limits[].calls")), .help = "See calls."),
-	OPTION("servers.NAME.tools.limits[].burst", COUNT, TOOL_LIMIT(limit.rate.burst), .min = "1",
-	       .max = "1000000", .example = "2", .otherwise = "as many as calls",
-	       RELATIONS(IDLE_UNLESS("servers.NAME.tools.limits[].calls")),
-	       .help = "How many of them may come at once after a pause; further ones are spread "
-		       "evenly."),
+	RATE("servers.NAME.tools.limits[]", TOOL_LIMIT, limit.rate, .is_rule = false),
 	OPTION("servers.NAME.tools.limits[].concurrency", COUNT, TOOL_LIMIT(limit.concurrency),
 	       .min = "1", .max = "100000", .example = "1", .otherwise = "any number",
 	       .help = "How many of them may be in flight; see the server's concurrency."),
@@ -968,17 +979,7 @@ const struct option options_table[] = {
 			"requests except initialize, ping and the server/discover of 2026-07-28, "
 			"and notifications that name a method of calls. Calls over the limit get "
 			"429 with Retry-After, a batch as a whole; on HTTP+SSE an error."),
-	OPTION("servers.NAME.rate.calls", COUNT, SERVER(conf.limits.all.rate.calls), RULE,
-	       .min = "1", .max = "1000000", .example = "120", .otherwise = "any number",
-	       .help = "Number of calls per period (per)."),
-	OPTION("servers.NAME.rate.per", DURATION, SERVER(conf.limits.all.rate.per_ms), RULE,
-	       .def = "1m", .min = "1s", .max = "1d",
-	       RELATIONS(IDLE_UNLESS("servers.NAME.rate.calls")), .help = "See calls."),
-	OPTION("servers.NAME.rate.burst", COUNT, SERVER(conf.limits.all.rate.burst), RULE,
-	       .min = "1", .max = "1000000", .example = "30", .otherwise = "as many as calls",
-	       RELATIONS(IDLE_UNLESS("servers.NAME.rate.calls")),
-	       .help = "How many of them may come at once after a pause; further ones are spread "
-		       "evenly."),
+	RATE("servers.NAME.rate", SERVER, conf.limits.all.rate, RULE),
 	OPTION("servers.NAME.concurrency", COUNT, SERVER(conf.limits.all.concurrency), RULE,
 	       .min = "1", .max = "100000", .example = "16", .otherwise = "any number",
 	       .help = "How many calls to it each caller may have in flight; counted as for rate, "

@@ -256,7 +256,7 @@ void claims_free_env(char **envp, char **made)
 #define PIPE_BYTES (256 * 1024)
 #define VERDICT_FD 3
 #define REMOTE_PROGRAM "mcpgated-remote"
-#define REMOTE_ARGUMENTS 8
+#define REMOTE_ARGUMENTS 16
 
 /* Variables of the service manager, which are for the daemon alone: SEC-60. */
 static const struct slice not_inherited[] = {
@@ -334,6 +334,14 @@ static char **make_fields(const struct config_server *server)
 static const char **make_remote_argv(const struct launch_spec *spec)
 {
 	const struct config_server *server = spec->server;
+	const struct {
+		const char *name, *value;
+	} more[] = {
+		{ "--ca", server->ca_file },
+		{ "--certificate", server->certificate_file },
+		{ "--key", server->key_file },
+		{ "--proxy", server->proxy },
+	};
 	const char **argv = mem_zalloc(REMOTE_ARGUMENTS * sizeof(*argv));
 	size_t count = 0;
 
@@ -342,9 +350,11 @@ static const char **make_remote_argv(const struct launch_spec *spec)
 	argv[count++] = spec->message_bytes;
 	if (server->allow_private)
 		argv[count++] = "--allow-private";
-	if (server->ca_file != NULL) {
-		argv[count++] = "--ca";
-		argv[count++] = server->ca_file;
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		if (more[i].value != NULL) {
+			argv[count++] = more[i].name;
+			argv[count++] = more[i].value;
+		}
 	}
 	argv[count++] = server->url;
 	CHECK(count < REMOTE_ARGUMENTS);

@@ -315,6 +315,18 @@ static long time_of(const struct exchange *exchange)
 	return exchange->id.len > 0 && !exchange->is_own ? 0 : SHORT_MS;
 }
 
+static void set_certificate(CURL *easy, const struct remote *remote)
+{
+	struct curl_blob certificate = { remote->certificate.data, remote->certificate.len,
+					 CURL_BLOB_NOCOPY };
+	struct curl_blob key = { remote->key.data, remote->key.len, CURL_BLOB_NOCOPY };
+
+	if (certificate.len == 0)
+		return;
+	curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
+	curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
+}
+
 void exchange_start(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
@@ -334,6 +346,12 @@ void exchange_start(struct exchange *exchange)
 									 remote->url);
 	if (remote->socket != NULL)
 		curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, remote->socket);
+	if (remote->proxy != NULL) {
+		curl_easy_setopt(exchange->easy, CURLOPT_PROXY, remote->proxy);
+		curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
+		curl_easy_setopt(exchange->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	}
+	set_certificate(exchange->easy, remote);
 	curl_easy_setopt(exchange->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(exchange->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(exchange->easy, CURLOPT_PRIVATE, exchange);

@@ -41,7 +41,10 @@ struct remote {
 	char *url;
 	struct url parts;
 	struct buf ca;
+	struct buf certificate, key; /* ours, as PEM; empty: none */
+	const char *proxy;           /* NULL: none */
 	struct address_filter address_filter;
+	uint16_t port;      /* the only one that is connected to */
 	const char *socket; /* a unix socket: the url is there; NULL: at its own address */
 	size_t most;        /* bytes of one message */
 	struct curl_slist *fields;

@@ -32,7 +32,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +56,7 @@
 #include "mcp/method.h"
 #include "obs/log.h"
 #include "process/child.h"
+#include "remote/arguments.h"
 #include "remote/exchange.h"
 #include "remote/message_headers.h"
 
@@ -74,7 +74,6 @@
 #define LAST_ANSWERS_MS 10000 /* after the end of a client's stdin */
 #define READ_BYTES (64 * 1024)
 #define WRITES_PER_TURN 16
-#define CA_BYTES_MAX (4 * 1024 * 1024)
 #define PAGES_MAX 64
 #define SESSION_LINE_MAX 128 /* of a text that says that there is no such session */
 #define SERVER_ERROR_FIRST (-32099)
@@ -82,12 +81,6 @@
 #define TEXT_BYTES_MAX 300 /* of what a server says in an answer that is no message */
 
 /* ---- what the gateway reads ---- */
-
-static void die(const char *text)
-{
-	dprintf(STDERR_FILENO, "mcpgated-remote: %s\n", text);
-	_exit(1);
-}
 
 static void flush_out(struct remote *remote)
 {
@@ -132,7 +125,10 @@ static void append_shown(struct buf *out, struct slice text)
 
 static void append_server(const struct remote *remote, struct buf *out)
 {
-	buf_printf(out, "the server at %.*s", SLICE_ARG(remote->parts.host));
+	struct slice place =
+		remote->socket != NULL ? slice_str(remote->socket) : remote->parts.host;
+
+	buf_printf(out, "the server at %.*s", SLICE_ARG(place));
 	if (remote->parts.port.n > 0)
 		buf_printf(out, ":%.*s", SLICE_ARG(remote->parts.port));
 	buf_append_char(out, ' ');
@@ -397,15 +393,30 @@ static void fail_by_status(struct exchange *exchange, long status)
 
 static void append_unreachable(const struct exchange *exchange, CURLcode code, struct buf *text)
 {
+	long number = 0;
+
 	buf_append_str(text, "cannot be reached: ");
 	append_shown(text, slice_str(exchange->error[0] != '\0' ? exchange->error :
 								  curl_easy_strerror(code)));
+	curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &number);
+	if (code == CURLE_COULDNT_CONNECT && number != 0)
+		buf_printf(text, " (%s)", strerror((int)number));
 	if (code == CURLE_COULDNT_CONNECT && exchange->remote->is_for_client)
 		buf_append_str(text, "; does it run? A daemon of your own is started by: systemctl "
 				     "--user start mcpgated.socket, or mcpgated -c FILE");
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		buf_printf(text, "; %s names a certificate to trust",
 			   exchange->remote->is_for_client ? "--ca FILE" : "`ca: FILE`");
+}
+
+/* TLS 1.3 says only here that our certificate is not good enough. */
+static void append_cut(const struct exchange *exchange, struct buf *text)
+{
+	buf_append_str(text, "closed the connection before it answered");
+	if (exchange->error[0] != '\0')
+		buf_append_str(text, ": ");
+	append_shown(text, slice_str(exchange->error));
+	buf_append_str(text, "; the request may have been executed");
 }
 
 static void fail_by_code(struct exchange *exchange, CURLcode code)
@@ -420,8 +431,7 @@ static void fail_by_code(struct exchange *exchange, CURLcode code)
 	else if (code == CURLE_OPERATION_TIMEDOUT && exchange->sent_bytes > 0)
 		buf_append_str(&text, "did not answer in time");
 	else if (exchange->sent_bytes > 0 || exchange->is_resumed)
-		buf_append_str(&text, "closed the connection before it answered; the request may "
-				      "have been executed");
+		append_cut(exchange, &text);
 	else
 		append_unreachable(exchange, code, &text);
 	fail(exchange, buf_slice(&text));
@@ -1077,78 +1087,6 @@ static void run(struct remote *remote)
 
 /* ---- the beginning ---- */
 
-/* Everything in the environment is a field; what a sanitizer is told is not. */
-static void take_fields(struct remote *remote)
-{
-	for (char **entry = environ; *entry != NULL; entry++) {
-		char *value = strchr(*entry, '=');
-
-		if (value == NULL)
-			continue;
-		*value++ = '\0';
-		if (strstr(*entry, "SAN_OPTIONS") != NULL)
-			continue;
-		/* libcurl would leave it out, and the server take the caller for somebody else. */
-		if (slice_trim(slice_str(value)).n == 0)
-			die("the value of a header field is blank");
-		curl_handle_add_field(&remote->fields, *entry, value);
-		explicit_bzero(value, strlen(value));
-	}
-	clearenv();
-}
-
-static void read_ca(struct remote *remote, const char *path)
-{
-	const struct listed_writers writers = { NULL };
-	struct error err;
-
-	if (file_read(path, &writers, CA_BYTES_MAX, &remote->ca, NULL, &err) < 0)
-		die(mem_printf("%s: %s", path, err.text));
-}
-
-static void take_arguments(struct remote *remote, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "allow-private", no_argument, NULL, 'p' },
-		{ "ca", required_argument, NULL, 'c' },
-		{ "for-client", no_argument, NULL, 'f' },
-		{ "message-bytes", required_argument, NULL, 'm' },
-		{ "socket", required_argument, NULL, 's' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		uint64_t most = 0;
-
-		if (option == 'p')
-			remote->address_filter.private = true;
-		else if (option == 'c')
-			read_ca(remote, optarg);
-		else if (option == 's')
-			remote->socket = optarg;
-		else if (option == 'f')
-			remote->is_for_client = true;
-		else if (option != 'm' || text_parse_u64(slice_str(optarg), &most) < 0)
-			die("can only be started by mcpgated");
-		else
-			remote->most = (size_t)most;
-	}
-	if (optind != argc - 1 || url_parse(slice_str(argv[optind]), &remote->parts) < 0)
-		die("can only be started by mcpgated");
-	remote->url = mem_strdup(argv[optind]);
-	remote->address_filter.loopback = url_is_loopback(&remote->parts);
-}
-
-static uint16_t port_of(const struct url *url)
-{
-	uint64_t port;
-
-	if (text_parse_u64(url_port(url), &port) < 0 || port == 0 || port > 65535)
-		die("the port of the url is not one");
-	return (uint16_t)port;
-}
-
 /* From here on a signal is something to read. */
 static int open_signals(void)
 {
@@ -1172,8 +1110,7 @@ int main(int argc, char **argv)
 
 	list_init(&remote.exchanges);
 	tools_init(&remote.tools);
-	take_fields(&remote);
-	take_arguments(&remote, argc, argv);
+	arguments_take(&remote, argc, argv);
 	if (fetch_prepare(&err) < 0)
 		die(err.text);
 	/* A client's file is for certificates that are trusted, too. */
@@ -1181,9 +1118,8 @@ int main(int argc, char **argv)
 		buf_append_slice(&remote.ca, fetch_system_ca());
 	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	remote.signals = open_signals();
-	confine_apply(&(struct confinement){ .fetches = true,
-					     .port = port_of(&remote.parts),
-					     .unix_sockets = remote.socket != NULL });
+	confine_apply(&(struct confinement){
+		.fetches = true, .port = remote.port, .unix_sockets = remote.socket != NULL });
 	remote.multi = curl_multi_init();
 	CHECK(remote.multi != NULL);
 	curl_multi_setopt(remote.multi, CURLMOPT_MAXCONNECTS, (long)RUNNING_MAX);

@@ -7,10 +7,12 @@ import json
 import os
 import signal
 import socket
+import socketserver
 import subprocess
 import threading
 import time
 
+import c60_tls
 import harness
 import mcp
 from c50_config import Files, program, refused
@@ -823,7 +825,7 @@ def messages_go_to_no_other_origin(t):
 
 @case(daemon=False, deadline=60)
 def a_reload_is_for_what_begins_later(t):
-    """product §4: another url, headers, ca or allow_private means other processes; sessions keep theirs; a command may become a url, and back."""
+    """product §4: another url, headers, ca, proxy or allow_private means other processes; sessions keep theirs; a command may become a url, and back."""
     def serve(request, message):
         if not request.greet(message):
             request.whole(405) if message is None else request.result(message, {"tools": [{"name": request.headers["X-N"], "inputSchema": {"type": "object"}}]})
@@ -837,7 +839,8 @@ def a_reload_is_for_what_begins_later(t):
         steps = [({"url": one.url, "headers": {"X-N": "2"}}, one), ({"url": two.url, "headers": {"X-N": "3"}}, two),
                  ({"url": two.url, "headers": {"X-N": "4"}, "ca": "/etc/ssl/certs/ca-certificates.crt"}, two),
                  ({"url": two.url, "headers": {"X-N": "5"}, "allow_private": True}, two), ({"script": {}}, None),
-                 ({"url": one.url, "headers": {"X-N": "7"}}, one)]
+                 ({"url": one.url, "headers": {"X-N": "7"}}, one),
+                 ({"url": one.url, "headers": {"X-N": "8"}, "proxy": two.url[:-4]}, two)]
         for n, (server, place) in enumerate(steps, 2):
             reload(t, {"main": server})
             before = place and len(place.requests)
@@ -845,7 +848,92 @@ def a_reload_is_for_what_begins_later(t):
             ok(place is None or len(place.requests) > before, "the new one is asked", server)
         for n, session in enumerate(sessions, 1):
             eq(seen(session), [str(n)] if n != 6 else ["do", "echo"], n)
-        eq(len(remotes(daemon)), 6)
+        eq(len(remotes(daemon)), 7)
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """Joins whoever says CONNECT with where it wants to; or answers with a status. It keeps what it was told."""
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self, status=200):
+        proxy = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                head = []
+                while not head or head[-1] not in (b"\r\n", b""):
+                    head.append(self.rfile.readline())
+                proxy.heads.append(b"".join(head).decode())
+                self.wfile.write(b"HTTP/1.1 %d x\r\n\r\n" % status)
+                with contextlib.suppress(OSError):  # its daemon may have ended
+                    status == 200 and self.join(socket.create_connection(("127.0.0.1", int(head[0].split()[1].rsplit(b":")[-1]))))
+
+            def join(self, other):
+                threading.Thread(target=self.copy, args=(self.connection, other), daemon=True).start()
+                self.copy(other, self.connection)
+
+            def copy(self, one, other):
+                with contextlib.suppress(OSError):
+                    while data := one.recv(65536):
+                        other.sendall(data)
+                    other.shutdown(socket.SHUT_WR)
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.heads = []
+        self.url = "http://127.0.0.1:%d" % self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+@case(daemon=False, deadline=60)
+def by_a_proxy_with_a_certificate(t):
+    """BACK-URL-04: the proxy is asked for the server's name and gets nothing of the messages; the server sees our certificate."""
+    inner = c60_tls.start(t, dict(c60_tls.tls_config(client_ca=c60_tls.path("ca.crt")), hosts=["wiki.example.com"]), {"main": {"script": {}}})
+    proxy, port = Proxy(), inner.plain_address[1]
+    url = "https://wiki.example.com:%d/main/mcp" % port
+    tls = {"ca": c60_tls.path("ca.crt"), "certificate": c60_tls.path("client.crt"), "key": c60_tls.path("client.key")}
+    behind(t, url, proxy=proxy.url, headers={"X-Secret": "for the server"}, **tls)
+    eq(t.session("main").echo("on"), "on")
+    ok(proxy.heads and all(head.startswith("CONNECT wiki.example.com:%d HTTP/1.1\r\n" % port) for head in proxy.heads), proxy.heads)
+    ok(not any("for the server" in head or "mcp-" in head.lower() for head in proxy.heads), "nothing else", proxy.heads)
+    for more, what in ((dict(tls, certificate=c60_tls.path("stranger.crt"), key=c60_tls.path("stranger.key")), "alert unknown ca"),
+                       ({"ca": tls["ca"]}, "alert certificate required")):
+        daemon = behind(t, url, proxy=proxy.url, **more)
+        eq(first_answer(t).status, 503)
+        daemon.wait_log("server_failing", what)
+
+
+@case(daemon=False, deadline=30)
+def a_proxy_that_refuses_is_named(t):
+    """BACK-URL-09: who is away is said: the proxy, with its status, or that there is none; nothing is connected to beside it."""
+    with fake(lambda h, message: h.greet(message) or h.result(message, {})) as server:
+        for status in (403, 407, 503):
+            proxy = Proxy(status)
+            daemon = behind(t, "https://127.0.0.1:%d/mcp" % server.server_port, proxy=proxy.url)
+            eq(first_answer(t).status, 503)
+            daemon.wait_log("server_failing", "cannot be reached", str(status))
+            ok(proxy.heads, "it was asked")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            daemon = behind(t, server.url, proxy="http://127.0.0.1:%d" % free.getsockname()[1])
+            eq(first_answer(t).status, 503)
+            daemon.wait_log("server_failing", "cannot be reached")
+        eq(server.requests, [])
+
+
+@case(daemon=False, deadline=30)
+def a_server_on_a_unix_socket(t):
+    """BACK-URL-01: the same as by an address; one that does not let us in, or none, is an error that says so."""
+    place = os.path.join(t.directory(), "s")
+    t.start({"main": {"script": {}}}, {"listen": [{"address": "unix:" + place}, {"address": "127.0.0.1:0"}]})
+    os.chmod(os.path.dirname(place), 0o711)
+    os.chmod(place, 0o666)  # root's process is nobody's
+    behind(t, "unix://%s#/main/mcp" % place)
+    s = t.session("main")
+    eq(s.echo("on"), "on")
+    for url, why in (("unix://%s.none#/main/mcp" % place, "No such file"), ("unix://%s/s#/main/mcp" % place, "Not a directory")):
+        daemon = behind(t, url)
+        eq(first_answer(t).status, 503)
+        daemon.wait_log("server_failing", "the server at /", "cannot be reached", why)
+
 
 @case(daemon=False)
 def what_is_written_wrong(t):
@@ -854,6 +942,13 @@ def what_is_written_wrong(t):
     refused(head + "enabled: true\n", "the key 'command' or 'url' is missing")
     refused(head + "url: ftp://x/\n", "must be an https or http URL")
     refused(head + "url: https://u@x/\n", "must be an https or http URL")
+    refused(head + "url: unix://run/x#/mcp\n", "must be the absolute path of a socket, and behind # that of requests, like unix:///run/wiki.sock#/mcp")
+    refused(head + "url: unix:///run/x\n", "must be the absolute path of a socket")
+    refused(head + "url: unix:///run/x#/mcp\n    proxy: http://127.0.0.1:1\n", "leads to no unix socket")
+    refused(head + "url: https://x/\n    proxy: http://a:b@127.0.0.1:1\n", "must be an http URL of a host and a port")
+    refused(head + "url: https://x/\n    certificate: /a\n", "certificate: needs key as well")
+    refused(head + "url: https://x/\n    key: /a\n", "key: needs certificate as well")
+    good(head + "url: unix:///run/x#/mcp\n")
     refused(head + "url: http://192.0.2.1/mcp\n", "goes to another machine without TLS")
     refused(head + "url: https://x/\n    command: /bin/cat\n", "is for a server with a 'command', and this one has a 'url'; a server has one of the two")
     refused(head + "url: https://x/\n    env: {A: b}\n", "and this one has a 'url'; use headers")
