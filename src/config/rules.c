@@ -531,9 +531,8 @@ static void check_url(const struct config_server *server, const struct tree *at,
 			       server->key_file == NULL ? "key" : "certificate");
 	if (is_socket && server->proxy != NULL)
 		problem_add_at(problems, tree_below(at, "proxy"), "leads to no unix socket");
-	if (server->url != NULL && !is_socket &&
-	    url_parse(slice_str(server->url), &url) == 0 && url_is_exposed(&url) &&
-	    !server->allow_private)
+	if (server->url != NULL && !is_socket && url_parse(slice_str(server->url), &url) == 0 &&
+	    url_is_exposed(&url) && !server->allow_private)
 		problem_add_at(problems, tree_below(at, "url"),
 			       "goes to another machine without TLS: use https, or, within a "
 			       "private network, set 'allow_private: true'");
