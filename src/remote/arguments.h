@@ -3,8 +3,7 @@
  * What mcpgated-remote is told when it starts: header fields in its environment, the rest in its arguments. Its
  * files are read here, before it is confined.
  */
-#ifndef MCPGATED_REMOTE_ARGUMENTS_H
-#define MCPGATED_REMOTE_ARGUMENTS_H
+#pragma once
 
 struct remote;
 
@@ -12,5 +11,3 @@ struct remote;
 _Noreturn void die(const char *text);
 /* Fills `remote`, which is zeroed, as far as it is told; wipes what is secret where it was. Ends the program if it cannot be. */
 void arguments_take(struct remote *remote, int argc, char **argv);
-
-#endif

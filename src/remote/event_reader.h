@@ -4,8 +4,7 @@
  * §9.2.6. What a server writes is bounded: an event, and all lines that are kept for it, may have
  * no more than `most` bytes.
  */
-#ifndef MCPGATED_REMOTE_EVENT_READER_H
-#define MCPGATED_REMOTE_EVENT_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int event_reader_take(struct event_reader *reader, struct slice bytes, server_ev
 /* Forgets an event that is incomplete, as at the end of a connection; the last id stays. */
 void event_reader_restart(struct event_reader *reader);
 void event_reader_fini(struct event_reader *reader);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * What an answer means is not known here: remote.c.
  */
-#ifndef MCPGATED_REMOTE_EXCHANGE_H
-#define MCPGATED_REMOTE_EXCHANGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,5 +147,3 @@ void exchange_look_at_head(struct exchange *exchange);
  * larger, which goes on alone until it is whole.
  */
 bool exchange_must_wait(const struct exchange *exchange);
-
-#endif

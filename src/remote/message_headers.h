@@ -3,8 +3,7 @@
  * The header fields that a message needs over HTTP, made from the message itself. Pure functions.
  * MCP 2026-07-28, Streamable HTTP; requirements.md MOD-HDR-01, -02, -04.
  */
-#ifndef MCPGATED_REMOTE_MESSAGE_HEADERS_H
-#define MCPGATED_REMOTE_MESSAGE_HEADERS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/slice.h"
@@ -33,5 +32,3 @@ struct slice message_headers_revision(const struct envelope *env);
  * and else as =?base64?…?=. MOD-HDR-02
  */
 void message_headers_append_value(struct buf *out, struct slice text);
-
-#endif

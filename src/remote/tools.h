@@ -3,8 +3,7 @@
  * The schemas of the tools that a modern server has listed, as far as header fields mirror their
  * arguments. Bounded: of a server with more, some calls are sent without these fields. MOD-HDR-04
  */
-#ifndef MCPGATED_REMOTE_TOOLS_H
-#define MCPGATED_REMOTE_TOOLS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ void tools_fini(struct tools *tools);
 void tools_learn(struct tools *tools, struct slice result);
 /* The schema of a tool, by its name as a JSON string; valid until the next list. Empty: unknown. */
 struct slice tools_schema(const struct tools *tools, struct json name);
-
-#endif

@@ -3,8 +3,7 @@
  * What a client is shown of a server's lists: what it may use, so that lists and calls agree, and
  * what the operator has approved. mcpgated.yaml(5).
  */
-#ifndef MCPGATED_ROUTER_LISTING_H
-#define MCPGATED_ROUTER_LISTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ bool pinning_shows(const struct server *server, enum permission_kind kind, struc
  * none.
  */
 const char *pinning_find_withheld(const struct server *server, const struct envelope *env);
-
-#endif
