@@ -9,11 +9,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
-#include "mcp/error.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/name.h"
@@ -25,7 +23,6 @@
 #include "router/digest.h"
 #include "router/pages.h"
 #include "router/pool.h"
-#include "router/result.h"
 #include "router/router.h"
 
 struct filter {
