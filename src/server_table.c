@@ -33,6 +33,7 @@ static void take_endpoint_rules(struct endpoint *endpoint, const struct endpoint
 	}
 	place.permissions = &server->conf.permissions;
 	endpoint->place = place;
+	endpoint->card = from->card;
 	endpoint->arguments = from->arguments;
 	endpoint->arguments.paths.base = base; /* where its processes are */
 }

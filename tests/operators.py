@@ -18,7 +18,7 @@ JUMPS = {"break", "continue", "goto", "case", "default"}
 HIDDEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M)
 SIMPLE = re.compile(r"^(\t+)([A-Za-z_*][^\n;{}]*);[ \t]*$", re.M)
 CALL = re.compile(r"(?:\(void\)!?)?([A-Za-z_]\w*)\((.*)\)$", re.S)
-NO_EXPRESSION = re.compile(r"(?:struct|union|enum|const|static|unsigned)\b|\w+ \**\w+|[A-Z_]+\(")
+NO_EXPRESSION = re.compile(r"(?:struct|union|enum|const|static|unsigned)\b|at_end\(|\w+ \**\w+|[A-Z_]+\(")
 POINTER = re.compile(r"\bstruct (\w+) \*(\w+)\b(?!\()")
 
 
@@ -131,6 +131,8 @@ def removed(text, head, begin, end):
 
 def kept(text, head, begin, end):
     yield from calls(text, begin, end, True)
+    for match in re.finditer(r"\bat_end\(\w+\) ", text[begin:end]):
+        yield begin + match.start(), begin + match.end(), ""
 
 
 def shifted(text, head, begin, end):

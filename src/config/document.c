@@ -359,6 +359,7 @@ static const char *const schemas[OPTION_TYPE_COUNT] = {
 	[OPTION_TIMEOUTS] = MAP(DURATION),
 	[OPTION_DATE] = PATTERN("[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?"),
 	[OPTION_LISTS] = MAP(LIST(TEXT)),
+	[OPTION_OBJECT] = MAP(TEXT),
 	[OPTION_NAMED] = MAP("{\"type\":[\"string\",\"object\"]}"),
 	[OPTION_LEGS] = EITHER(LIST(TEXT), MAP("{\"type\":[\"object\",\"null\"],"
 					       "\"additionalProperties\":false,"

@@ -74,6 +74,14 @@
 #define OF_URL(key_, field, ...)                                                      \
 	OPTION("servers.NAME." key_, TEXT, SERVER(field), .reader = OPTION_FOR_CHILD, \
 	       RELATIONS(COMPLETE("servers.NAME.url")), __VA_ARGS__)
+#define CARD(path_)                                                                             \
+	OPTION(path_, OBJECT, SERVER(endpoint.card), RULE,                                      \
+	       CHOICES({ "title", 0 }, { "description", 0 }, { "version", 0 },                  \
+		       { "websiteUrl", 0 }),                                                    \
+	       RELATIONS(NEEDS("public_url", .why = "the card names it")), .otherwise = "none", \
+	       .example = "{description: The team's wiki., version: 1.0.0}",                    \
+	       .help = "A public server card at the path and /server-card (SEP-2127): a JSON "  \
+		       "document that says what it is and where, to whoever asks.")
 /* How often something may be called, in a struct rate. */
 #define RATE(path_, field_, rate_, ...)                                                        \
 	OPTION(path_ ".calls", COUNT, field_(rate_.calls), __VA_ARGS__, .min = "1",            \
@@ -86,16 +94,6 @@
 		       .max = "1000000", .example = "30", .otherwise = "as many as calls",     \
 		       RELATIONS(IDLE_UNLESS(path_ ".calls")),                                 \
 		       .help = "How many may come at once after a pause; further ones are spread.")
-
-_Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
-		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
-	       "OPTION_RANGE writes two neighbours");
-
-_Static_assert(offsetof(struct config, listen_count) ==
-			       offsetof(struct config, listen) + sizeof(void *) &&
-		       offsetof(struct config_listen, tls_count) ==
-			       offsetof(struct config_listen, tls) + sizeof(void *),
-	       "LIST is two neighbours");
 
 const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
@@ -737,6 +735,7 @@ const struct option options_table[] = {
 	       .example = "/demo/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it. HTTP+SSE is next to it: /demo/sse and "
 		       "/demo/message."),
+	CARD("servers.NAME.card"),
 	OPTION("servers.NAME.enabled", BOOL, SERVER(enabled), .def = "true",
 	       .help = "false: the entry is checked but otherwise ignored."),
 	OPTION("servers.NAME.isolation", ENUM, SERVER(conf.isolation), .def = "session",
@@ -1182,6 +1181,7 @@ const struct option options_table[] = {
 	OPTION("endpoints.NAME.path", SLICE, SERVER(endpoint.path), .form = form_path,
 	       .example = "/all/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it, as for servers."),
+	CARD("endpoints.NAME.card"),
 	OPTION("endpoints.NAME.enabled", BOOL, SERVER(enabled), .def = "true",
 	       .help = "false: the entry is checked but otherwise ignored."),
 	OPTION("endpoints.NAME.audience", TEXTS, SERVER(endpoint.place.audience), RULE, .def = "[]",

@@ -34,6 +34,7 @@ enum option_type {
 	/* struct slice_map, with one text each; with choices, a JSON object of those keys: a text, or
 	 * (value 1) true or false */
 	OPTION_NAMED,
+	OPTION_OBJECT,  /* struct slice: such an object; empty: not given */
 	OPTION_RECORDS, /* a struct of a pointer to records and a size_t, their number */
 	OPTION_SECRET,  /* as OPTION_TEXT, but never shown; {file:} etc. are resolved */
 	OPTION_FIELDS,  /* struct fetch_fields: names, and values as OPTION_SECRET */

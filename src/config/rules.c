@@ -482,6 +482,31 @@ static void check_shown_names(const struct config_server *server, const struct t
 	}
 }
 
+/* What its schema wants of it. SEP-2127 */
+static void check_card(const struct config_server *server, const struct tree *at,
+		       struct config_problems *problems)
+{
+	static const struct {
+		const char *key;
+		size_t most; /* bytes */
+		bool is_required;
+	} texts[] = { { "description", 100, true },
+		      { "version", 255, true },
+		      { "title", 100, false } };
+	const struct tree *card = tree_find(at, "card");
+
+	for (size_t i = 0; server->endpoint.card.n > 0 && i < ARRAY_LEN(texts); i++) {
+		const struct tree *text = tree_find(card, texts[i].key);
+
+		if (text == NULL && texts[i].is_required)
+			problem_add_at(problems, problem_place(at, "card"), "needs a %s",
+				       texts[i].key);
+		else if (text != NULL && text->kind == TREE_TEXT &&
+			 (text->text[0] == '\0' || strlen(text->text) > texts[i].most))
+			problem_add_at(problems, text, "must have 1 to %zu bytes", texts[i].most);
+	}
+}
+
 /* Of an endpoint: its servers are there, each once, and are servers. */
 static void check_legs(const struct config *config, const struct config_server *server,
 		       const struct tree *at, struct config_problems *problems)
@@ -1005,6 +1030,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_timeouts(server, at, problems);
 		check_tool_limits(server, at, problems);
 		check_shown_names(server, at, problems);
+		check_card(server, at, problems);
 		check_claims(config, server, root, problems);
 		check_mode(server, root, at, problems);
 		check_ports(config, server, at, problems);

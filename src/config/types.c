@@ -568,6 +568,23 @@ static bool print_named(const struct option *option, const void *base, struct bu
 	return field->count > 0;
 }
 
+static void load_one_object(const struct types_context *context, const struct option *option,
+			    const struct tree *value, void *base)
+{
+	struct slice *field = field_of(option, base);
+
+	texts_free_one(field);
+	*field = slice_str(load_object(context, option, value));
+}
+
+static bool print_object(const struct option *option, const void *base, struct buf *out)
+{
+	const struct slice *field = field_of_const(option, base);
+
+	buf_append_slice(out, *field);
+	return field->n > 0;
+}
+
 /* ---- ports ---- */
 
 static void fini_ports(void *at)
@@ -1048,6 +1065,16 @@ static bool print_legs(const struct option *option, const void *base, struct buf
 	return field->count > 0;
 }
 
+_Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
+		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
+	       "OPTION_RANGE writes two neighbours");
+
+_Static_assert(offsetof(struct config, listen_count) ==
+			       offsetof(struct config, listen) + sizeof(void *) &&
+		       offsetof(struct config_listen, tls_count) ==
+			       offsetof(struct config_listen, tls) + sizeof(void *),
+	       "LIST is two neighbours");
+
 static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECTION] = { .name = NULL },
 	[OPTION_GROUP] = { .name = NULL },
@@ -1077,6 +1104,8 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 			   fini_map },
 	[OPTION_NAMED] = { "map of texts", sizeof(struct slice_map), load_named, print_named,
 			   fini_map },
+	[OPTION_OBJECT] = { "map of texts", sizeof(struct slice), load_one_object, print_object,
+			    fini_slice },
 	[OPTION_RECORDS] = { .name = "list of maps" },
 };
 

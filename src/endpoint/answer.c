@@ -63,7 +63,9 @@ static void answer_send(const struct answer *answer, int status, struct slice mo
 	struct slice fields[FIELD_PARTS_MAX + 1];
 	struct http_reply reply = {
 		.status = status,
-		.content_type = count > 0 ? "application/json" : NULL,
+		.content_type = count == 0           ? NULL :
+				answer->type != NULL ? answer->type :
+						       "application/json",
 		.fields = fields,
 		.parts = parts,
 		.part_count = count,

@@ -26,6 +26,7 @@ struct answer {
 	struct slice origin;        /* of the request, if allowed; or empty */
 	struct slice session;       /* id, or empty */
 	unsigned int retry_after_s; /* with 503 and 429; 0: not known */
+	const char *type;           /* of the body; NULL: application/json */
 };
 
 /* Appends the resulting header lines: CORS, the session id. FRONT-HTTP-14. */

@@ -555,6 +555,31 @@ static struct http_exchange *refuse_path(const struct frontend *frontend,
 			  "Not found: no server has this path; they are at /NAME/mcp");
 }
 
+/* Whether the request is for the card of a server that has one: then it has been answered. FRONT-HTTP-16 */
+static bool take_card(struct frontend *frontend, struct http_conn *conn,
+		      const struct http_request *http, struct slice path)
+{
+	static const struct slice suffix = SLICE(METADATA_CARD_SUFFIX);
+	const struct endpoint *endpoint;
+	enum endpoint_role role;
+
+	if (path.n <= suffix.n || endpoint_find(frontend, path, &role) != NULL)
+		return false;
+	path.n -= suffix.n;
+	if (memcmp(path.p + path.n, suffix.p, suffix.n) != 0)
+		return false;
+	endpoint = endpoint_find(frontend, path, &role);
+	if (endpoint == NULL || role != ENDPOINT_MCP || endpoint->card.n == 0 ||
+	    endpoint->server->is_retired)
+		return false;
+	metadata_send_card(&(struct metadata_card){ frontend->conf.authorization.public_url,
+						    endpoint->path,
+						    slice_str(endpoint->server->conf.name),
+						    endpoint->card },
+			   conn, http);
+	return true;
+}
+
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
 						 struct http_conn *conn,
 						 const struct http_request *request)
@@ -580,6 +605,8 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		return refusal_send_field(&to.answer, status, why, request->fields[HTTP_HOST]);
 	if (metadata_take(&frontend->metadata, conn, request, path, &exchange))
 		return exchange;
+	if (take_card(frontend, conn, request, path))
+		return NULL;
 	why = origin_check(&frontend->conf, request, http_conn_has_tls(conn), &to.answer.origin);
 	if (why != NULL)
 		return refusal_send_field(&to.answer, 403, why, request->fields[HTTP_ORIGIN]);

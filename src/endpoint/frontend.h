@@ -27,6 +27,8 @@ struct endpoint {
 	struct slice sse_path; /* HTTP+SSE: its stream, and where messages are posted */
 	struct slice message_path;
 	struct server *server;
+	struct slice
+		card; /* what the operator says of it publicly, a JSON object; empty: nothing */
 	struct protected_resource place;
 	struct argument_rules arguments; /* for its tools and prompts */
 };

@@ -16,7 +16,9 @@
 #include "base/text.h"
 #include "endpoint/authorization.h"
 #include "endpoint/origin.h"
+#include "mcp/revision.h"
 #include "obs/log.h"
+#include "router/digest.h"
 
 /* ---- registration ---- */
 
@@ -335,6 +337,90 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 	CHECK(text != NULL);
 	answer_document(answer, 200, SLICE_LIT(ANSWER_CORS "Cache-Control: public, max-age=60\r\n"),
 			slice_str(text));
+}
+
+/* ---- server cards ---- */
+
+#define CARD_SCHEMA "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+#define CARD_TYPE "application/mcp-server-card+json"
+
+/* The host backwards, as in com.example.mcp/wiki; of an IPv6 address no more than fits. */
+static void append_card_name(struct buf *out, const struct metadata_card *card)
+{
+	struct slice origin = origin_of(card->public_url);
+	struct slice host =
+		origin_host_of(slice_between(strstr(origin.p, "://") + 3, origin.p + origin.n));
+
+	while (host.n > 0) {
+		size_t at = host.n;
+
+		while (at > 0 && host.p[at - 1] != '.')
+			at--;
+		buf_append(out, host.p + at, host.n - at);
+		if (at > 0)
+			buf_append_char(out, '.');
+		host.n = at > 0 ? at - 1 : 0;
+	}
+	for (size_t i = 0; i < out->len; i++)
+		if (strchr("[]:", out->data[i]) != NULL)
+			out->data[i] = '-';
+	buf_append_char(out, '/');
+	buf_append_slice(out, card->name);
+}
+
+static char *make_card(const struct metadata_card *card)
+{
+	at_end(buf_fini) struct buf name = { 0 }, url = { 0 }, versions = { 0 };
+	json_auto_t *document = json_loadb(card->said.p, card->said.n, 0, NULL);
+	char *text;
+
+	append_card_name(&name, card);
+	buf_append_slice(&url, card->public_url);
+	buf_append_slice(&url, card->path);
+	revision_append_served(&versions);
+	json_object_set_new(document, "$schema", json_string(CARD_SCHEMA));
+	json_object_set_new(document, "name", json_stringn(name.data, name.len));
+	json_object_set_new(document, "remotes",
+			    json_pack("[{s:s, s:s%, s:o}]", "type", "streamable-http", "url",
+				      url.data, url.len, "supportedProtocolVersions",
+				      json_loadb(versions.data, versions.len, 0, NULL)));
+	text = json_dumps(document, JSON_COMPACT | JSON_SORT_KEYS);
+	CHECK(text != NULL);
+	return text;
+}
+
+/* Whether If-None-Match has this tag, or * for any. RFC 9110 §13.1.2 */
+static bool is_known_tag(const struct http_request *http, struct slice tag)
+{
+	struct slice field = http->fields[HTTP_IF_NONE_MATCH];
+
+	return slice_is_equal(field, SLICE_LIT("*")) ||
+	       (field.n > 0 && memmem(field.p, field.n, tag.p, tag.n) != NULL);
+}
+
+void metadata_send_card(const struct metadata_card *card, struct http_conn *conn,
+			const struct http_request *http)
+{
+	const struct answer answer = { .conn = conn, .type = CARD_TYPE };
+	at_end(buf_fini) struct buf fields = { 0 };
+	at_end(mem_free) char *text = make_card(card);
+	char tag[2 * DIGEST_BYTES + 1];
+	struct digest digest;
+
+	if (http->method != HTTP_GET && http->method != HTTP_HEAD) {
+		answer_other_method(&(struct answer){ .conn = conn }, http->method,
+				    "GET, HEAD, OPTIONS", "Content-Type, If-None-Match");
+		return;
+	}
+	digest_bytes(slice_str(text), &digest);
+	text_to_hex(digest.bytes, sizeof(digest.bytes), tag);
+	tag[2 * DIGEST_BYTES] = '\0';
+	buf_printf(&fields, CACHEABLE "Access-Control-Expose-Headers: ETag\r\nETag: \"%s\"\r\n",
+		   tag);
+	if (is_known_tag(http, slice_str(tag)))
+		answer_empty(&answer, 304, buf_slice(&fields));
+	else
+		answer_document(&answer, 200, buf_slice(&fields), slice_str(text));
 }
 
 /* ---- requests ---- */

@@ -56,6 +56,23 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,
 		   struct http_exchange **exchange_r);
 
+/*
+ * The server card (SEP-2127): what a client has to know of a server before it connects. Public, from the
+ * configuration alone. FRONT-HTTP-16
+ */
+#define METADATA_CARD_SUFFIX "/server-card" /* behind the path of the endpoint */
+
+/* All borrowed. */
+struct metadata_card {
+	struct slice public_url;
+	struct slice path; /* of the endpoint */
+	struct slice name; /* of the server */
+	struct slice said; /* by the operator: a JSON object */
+};
+/* Answers a request for the card. */
+void metadata_send_card(const struct metadata_card *card, struct http_conn *conn,
+			const struct http_request *http);
+
 /* Whether clients that look for a sign-in, there being none, try this path; without public_url's prefix. */
 bool metadata_is_guess(struct slice path);
 

@@ -32,8 +32,8 @@ const struct slice http_field_names[HTTP_FIELD_COUNT] = {
  * A perfect hash of the names above: length and first letter. Two names in one slot do not compile
  * (overridden initialiser); slots hold the field's number plus one, 0 is empty.
  */
-#define SLOTS 64
-#define SLOT(length, letter) (((length)*6u + ((unsigned int)(letter) | 0x20u)) % SLOTS)
+#define SLOTS 128
+#define SLOT(length, letter) (((length)*12u + ((unsigned int)(letter) | 0x20u)) % SLOTS)
 
 static const uint8_t slots[SLOTS] = {
 #define X(id, letter, name) [SLOT(sizeof(name) - 1, letter)] = HTTP_##id + 1,

@@ -45,7 +45,7 @@ static void take_fields(struct remote *remote)
 
 static void read_file(const char *path, struct buf *out)
 {
-	const struct listed_writers writers = { NULL };
+	const struct listed_writers writers = { .running = NULL };
 	struct error err;
 
 	if (file_read(path, &writers, PEM_BYTES_MAX, out, NULL, &err) < 0)

@@ -98,6 +98,7 @@ ELSEWHERE = {
     "c100": ["servers.NAME." + key for key in ("args", "command", "cwd")] + ["include", "log.level", "log.target", "audit.arguments", "audit.calls",
              "audit.required", "audit.to"],
     "c108": ["endpoints.NAME." + key for key in ("servers", "path", "enabled", "audience", "clients", "scopes")],
+    "c99": ["servers.NAME.card", "endpoints.NAME.card"],
     "c107": ["servers.NAME." + key for key in ("url", "headers", "ca", "certificate", "key", "proxy", "allow_private")],
     "c102, with tokens": ["servers.NAME." + key for key in ("algorithms", "audience", "clients", "hide", "scopes", "prompts.scopes", "resources.scopes",
                           "tools.scopes", "tools.challenge_in_result")] + ["public_url", "trusted_proxies"],

@@ -9,8 +9,11 @@ import struct
 import subprocess
 import time
 
+import c61_token
 import harness
 import mcp
+from c50_config import refused
+from c100_reload import reload
 from harness import case, eq, ok, wait_for
 from mcp import encode, request
 
@@ -366,3 +369,55 @@ def the_operator_gets_no_page(t):
         response = t.conn(address=t.daemon.admin).request("GET", path, BROWSER)
         ok(b"<html" not in response.read(), path, response.body)
         ok(response.status >= 400, path, response.status)
+
+
+CARD = {"description": "The team's wiki.", "version": "1.0.0", "title": "Wiki"}
+
+
+@case(daemon=False, deadline=30)
+def a_server_card(t):
+    """FRONT-HTTP-16: who has none shows none; from the configuration alone, also where tokens are needed; a reload changes it."""
+    auth = {"mode": "token", "tokens": [c61_token.entry("ada", "secret")]}
+    config = {"public_url": "https://mcp.example.com/p", "auth": auth,
+              "endpoints": {"all": {"servers": ["main", "other"], "card": dict(CARD, websiteUrl="https://w.example")}}}
+    t.start({"main": {"script": {}, "card": CARD}, "other": {"script": {}}}, config)
+
+    def get(path, *fields, verb="GET"):
+        response = t.conn().request(verb, path, list(fields))
+        body = response.read()
+        return response, body and json.loads(body)
+
+    response, card = get("/main/mcp/server-card", ("Origin", "https://anywhere.example"))
+    eq((response.status, response.header("content-type"), response.header("access-control-allow-origin"), response.header("access-control-expose-headers")),
+       (200, "application/mcp-server-card+json", "*", "ETag"))
+    eq(card, dict(CARD, **{"$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json", "name": "com.example.mcp/main",
+                           "remotes": [{"type": "streamable-http", "url": "https://mcp.example.com/p/main/mcp",
+                                        "supportedProtocolVersions": card["remotes"][0]["supportedProtocolVersions"]}]}))
+    eq(set(card["remotes"][0]["supportedProtocolVersions"]) >= {mcp.B, mcp.C, mcp.D, "2026-07-28"}, True)
+    tag = response.header("etag")
+    for known in (tag, "W/" + tag, '"x", ' + tag, "*"):
+        response, body = get("/p/main/mcp/server-card/", ("If-None-Match", known))
+        eq((response.status, body, response.header("etag")), (304, b"", tag), known)
+    eq(get("/main/mcp/server-card", ("If-None-Match", '"x"'))[0].status, 200)
+    eq(get("/all/mcp/server-card")[1]["name"], "com.example.mcp/all")
+    eq(get("/all/mcp/server-card")[1]["websiteUrl"], "https://w.example")
+    for path in ("/other/mcp/server-card", "/main/server-card", "/server-card", "/none/mcp/server-card", "/main/mcp/server-cards"):
+        eq(get(path)[0].status, 404, path)
+    for verb, status in (("POST", 405), ("DELETE", 405), ("OPTIONS", 204), ("HEAD", 200)):
+        eq(get("/main/mcp/server-card", verb=verb)[0].status, status, verb)
+    reload(t, {"main": {"script": {}}, "other": {"script": {}, "card": dict(CARD, version="2")}}, dict(config, endpoints={}))
+    eq(get("/main/mcp/server-card")[0].status, 404)
+    eq(get("/other/mcp/server-card")[1]["version"], "2")
+    eq(t.session("other", token="secret").echo("on"), "on")
+
+
+@case(daemon=False)
+def a_card_that_cannot_be(t):
+    """mcpgated.yaml(5): it needs what its schema wants, and an address."""
+    head = "servers:\n  main:\n    command: /bin/cat\n    card: "
+    url = "public_url: https://x.example\n"
+    refused(head + "{description: a, version: 1.0.0}\n", "public_url")
+    refused(url + head + "{description: a}\n", "card: needs a version")
+    refused(url + head + "{version: '1'}\n", "card: needs a description")
+    refused(url + head + "{version: '1', description: %s}\n" % ("a" * 101), "card.description: must have 1 to 100 bytes")
+    refused(url + head + "{version: '1', description: a, tools: []}\n", "must be one of title, description, version, websiteUrl, not 'tools'")
