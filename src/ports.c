@@ -104,7 +104,7 @@ bool ports_is_listening(const struct ports *ports)
 
 void ports_fini(struct ports *ports)
 {
-	at_end(tickets_free) struct tickets *tickets = ports->certificates.tickets;
+	struct tickets *tickets = ports->certificates.tickets;
 
 	ports_forget(ports);
 	for (size_t i = 0; ports->items != NULL && i < ports->config->listen_count; i++)
@@ -112,6 +112,7 @@ void ports_fini(struct ports *ports)
 	free(ports->items);
 	free(ports->fds);
 	server_certificates_fini(&ports->certificates);
+	tickets_free(&tickets);
 }
 
 /* ---- stopping ---- */

@@ -75,9 +75,10 @@ static struct msg *take_held(struct server_request *request)
 void server_request_close(struct server_request *request)
 {
 	struct server_requests *all = &request->client->server_requests;
-	at_end(msg_unref) struct msg *held = take_held(request);
+	struct msg *held = take_held(request);
 
 	CHECK(map_find(&all->by_id, request->downstream_id) == request);
+	msg_unref(&held);
 	if (request->asker != NULL)
 		request->asker->request = NULL;
 	list_remove(&request->link);
