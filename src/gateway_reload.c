@@ -281,7 +281,6 @@ static void use_servers(struct gateway *g, struct next *next)
 	server_table_use(&g->table, next->config, next->numbers);
 	pin_memory_return(&g->pin_memory, g->table.count, buf_slice(&pins));
 	buf_fini(&pins);
-	router_use_rules(&g->router); /* by the pins that there are now */
 }
 
 static void use_front(struct gateway *g)
@@ -327,6 +326,7 @@ static void use(struct gateway *g, struct next *next)
 	gateway_use_deny_list(g); /* before anybody who has waited for a verdict is let in */
 	end_verifier(g, verifier_before, client_before);
 	use_rights(g, before);
+	router_use_rules(&g->router); /* by the pins that there are now, for those who are still there */
 	LOG(RELOAD_USED, LOG_INT("sessions", g->router.sessions.count),
 	    LOG_INT("calls", g->router.calls));
 }

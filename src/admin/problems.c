@@ -268,9 +268,12 @@ static void find_unmatched(const struct server *server, const struct rule_places
 		if (places != NULL && rule_places_append_key(places, buf_slice(&key), &place))
 			list_add(list, PROBLEM_KIND_DENY_UNMATCHED, server, buf_terminate(&key),
 				 "%s (%s) fits no tool that %s lists: is it misspelt? "
-				 "mcpgatectl tools %s has the names",
+				 "mcpgatectl tools %s has the names%s",
 				 buf_terminate(&key), buf_terminate(&place), server->conf.name,
-				 server->conf.name);
+				 server->conf.name,
+				 shown_differs(&server->conf.shown, PERMISSION_TOOL) ?
+					 " (of tools.rename, write the server's own)" :
+					 "");
 	}
 }
 

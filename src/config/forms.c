@@ -592,7 +592,7 @@ static bool is_our_field(struct slice name)
 {
 	static const struct slice names = SLICE(
 		"accept connection content-encoding content-length content-type expect host te "
-		"trailer transfer-encoding upgrade");
+		"proxy-authorization trailer transfer-encoding upgrade");
 	struct slice rest = names;
 
 	while (rest.n > 0)
@@ -628,10 +628,13 @@ static int form_socket_url(struct slice text, struct error *err)
 	struct slice path =
 		slice_of(text.p + strlen(URL_OF_SOCKET), text.n - strlen(URL_OF_SOCKET));
 	struct slice file = slice_cut(&path, '#');
+	at_end(mem_free) char *request = mem_printf("http://localhost%.*s", SLICE_ARG(path));
 	const struct sockaddr_un *address;
+	struct url url;
 
 	return want(file.n > 1 && file.p[0] == '/' && file.n < sizeof(address->sun_path) &&
-			    path.n > 0 && path.p[0] == '/',
+			    path.n > 0 && path.p[0] == '/' &&
+			    url_parse(slice_str(request), &url) == 0,
 		    text, err,
 		    "must be the absolute path of a socket, and behind # that of requests, like "
 		    "unix:///run/wiki.sock#/mcp");
@@ -658,7 +661,7 @@ int form_proxy(struct slice text, struct error *err)
 	struct url url;
 
 	if (url_parse(text, &url) == 0 && slice_is_equal(url.scheme, SLICE_LIT("http")) &&
-	    url.tail.n == 0)
+	    url.tail.n == 0 && url.port.n > 0)
 		return 0;
 	return error_set(
 		err, ERROR_INVALID,

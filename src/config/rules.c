@@ -554,6 +554,16 @@ static void check_url(const struct config_server *server, const struct tree *at,
 			       tree_below(at, server->key_file == NULL ? "certificate" : "key"),
 			       "needs %s as well",
 			       server->key_file == NULL ? "key" : "certificate");
+	if (server->certificate_file != NULL && server->url != NULL &&
+	    !slice_has_prefix(slice_str(server->url), SLICE_LIT("https:")))
+		problem_add_at(problems, tree_below(at, "certificate"), "is for https alone");
+	if (server->proxy != NULL && !server->allow_private && server->url != NULL &&
+	    slice_has_prefix(slice_str(server->url), SLICE_LIT("http:")) &&
+	    url_parse(slice_str(server->proxy), &url) == 0 && !url_is_loopback(&url))
+		problem_add_at(
+			problems, tree_below(at, "proxy"),
+			"gets all that goes to the server without TLS: use https, or, within "
+			"a private network, set 'allow_private: true'");
 	if (is_socket && server->proxy != NULL)
 		problem_add_at(problems, tree_below(at, "proxy"), "leads to no unix socket");
 	if (server->url != NULL && !is_socket && url_parse(slice_str(server->url), &url) == 0 &&

@@ -601,11 +601,13 @@ static bool check_names(struct admission *admission)
 	const char *what = NULL;
 	struct rule rule = { .key = RULE_TOOLS_RENAME };
 
-	for (size_t i = 0; i < admission->count && what == NULL; i++) {
+	/* All of them, also behind one that is refused: records have the server's names. */
+	for (size_t i = 0; i < admission->count; i++) {
 		struct buf text = { 0 };
+		const char *unknown = shown_take_message(shown, &admission->messages[i], &text);
 
-		what = shown_take_message(shown, &admission->messages[i], &text);
-		if (what != NULL)
+		what = what != NULL ? what : unknown;
+		if (unknown != NULL)
 			buf_fini(&text);
 		else if (text.len > 0 && take_real_names(admission, i, &text) < 0)
 			return admission_refuse(admission, 400, MCP_INVALID_REQUEST,

@@ -37,10 +37,25 @@ static const struct slice *find_renamed(const struct shown *shown, enum permissi
 	return NULL;
 }
 
+/*
+ * Whether a server that ignores case and spaces could take `name` for what is shown by another name, or a client for
+ * what is shown.
+ */
+static bool is_taken(const struct shown *shown, enum permission_kind kind, struct slice name)
+{
+	const struct slice_map *names = &shown->kinds[kind].names;
+
+	name = slice_trim(name);
+	for (size_t i = 0; i < names->count; i++)
+		if (slice_is_equal_nocase(names->items[i].name, name) ||
+		    slice_is_equal_nocase(names->items[i].values.items[0], name))
+			return true;
+	return false;
+}
+
 bool shown_is_reachable(const struct shown *shown, enum permission_kind kind, struct slice name)
 {
-	return find_value(&shown->kinds[kind].names, name) != NULL ||
-	       find_renamed(shown, kind, name) == NULL;
+	return find_value(&shown->kinds[kind].names, name) != NULL || !is_taken(shown, kind, name);
 }
 
 bool shown_find_real(const struct shown *shown, enum permission_kind kind, struct slice name,
@@ -49,7 +64,7 @@ bool shown_find_real(const struct shown *shown, enum permission_kind kind, struc
 	const struct slice *real = find_renamed(shown, kind, name);
 
 	*real_r = real != NULL ? *real : name;
-	return real != NULL || find_value(&shown->kinds[kind].names, name) == NULL;
+	return real != NULL || !is_taken(shown, kind, name);
 }
 
 /* ---- lists ---- */
@@ -163,7 +178,10 @@ static bool take_name(enum permission_kind kind, struct json name, void *arg)
 	at_end(buf_fini) struct buf room = { 0 };
 	struct slice plain, real;
 
-	if (scan_read_string(name, &room, &plain) == 0) {
+	if (scan_read_string(name, &room, &plain) < 0) {
+		/* What a server makes of it is not known. */
+		taking->is_unknown |= taking->shown->kinds[kind].names.count > 0;
+	} else {
 		taking->is_unknown |= !shown_find_real(taking->shown, kind, plain, &real);
 		if (real.p != plain.p) {
 			buf_append_slice(taking->out, slice_between(taking->done, name.text.p));

@@ -31,8 +31,8 @@ struct shown {
 /* Whether anything of this kind is shown differently. */
 bool shown_differs(const struct shown *shown, enum permission_kind kind);
 /*
- * Whether an item with the name of the server's own, decoded, can be reached: false if another one is
- * shown by that name.
+ * Whether an item with this name of the server's own, decoded, can be reached: false if another one is
+ * shown by that name, or by one that differs in case and spaces only.
  */
 bool shown_is_reachable(const struct shown *shown, enum permission_kind kind, struct slice name)
 	must_check;

@@ -35,8 +35,8 @@ static void names_lead_back(void **state)
 	static const struct {
 		const char *name, *real; /* NULL: nothing has that name */
 	} rows[] = {
-		{ "a", "b" }, { "b", "a" }, { "d", "c" }, { "c", NULL },
-		{ "e", "e" }, { "D", "D" }, { "", "" },
+		{ "a", "b" },  { "b", "a" },    { "d", "c" }, { "c", NULL },  { "e", "e" },
+		{ "D", NULL }, { " C ", NULL }, { "E", "E" }, { "dd", "dd" }, { "", "" },
 	};
 	struct slice real;
 
@@ -108,8 +108,9 @@ static void messages_get_real_names(void **state)
 		{ CALL("tools/call", "{\"name\":\"e\"}"), NULL, NULL },
 		{ CALL("tools/call", "{\"name\":\"c\"}"), NULL, "tool" },
 		{ CALL("Tools/Call", "{\"name\":\"c\"}"), NULL, "tool" },
-		{ CALL("tools/call", "{\"name\":7}"), NULL, NULL },
-		{ CALL("tools/call", "{}"), NULL, NULL },
+		{ CALL("tools/call", "{\"name\":7}"), NULL, "tool" },
+		{ CALL("tools/call", "{\"name\":[\"c\"]}"), NULL, "tool" },
+		{ CALL("tools/call", "{}"), NULL, "tool" },
 		{ CALL("tools/call", "[]"), NULL, NULL },
 		{ CALL("prompts/get", "{\"name\":\"q\"}"), CALL("prompts/get", "{\"name\":\"p\"}"),
 		  NULL },

@@ -325,6 +325,7 @@ static void set_certificate(CURL *easy, const struct remote *remote)
 		return;
 	curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
 	curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
+	curl_easy_setopt(easy, CURLOPT_KEYPASSWD, ""); /* libcurl would look for one at NULL */
 }
 
 void exchange_start(struct exchange *exchange)
@@ -349,6 +350,7 @@ void exchange_start(struct exchange *exchange)
 	if (remote->proxy != NULL) {
 		curl_easy_setopt(exchange->easy, CURLOPT_PROXY, remote->proxy);
 		curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
+		curl_easy_setopt(exchange->easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
 		curl_easy_setopt(exchange->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	}
 	set_certificate(exchange->easy, remote);

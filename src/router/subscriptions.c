@@ -659,7 +659,7 @@ static void tell_change(struct pool *pool, size_t list)
 
 	if (pool_is_shared(pool))
 		note_update(pool, (struct slice){ NULL, 0 }, change_key(list), msg);
-	else if (pool->member_count > 0)
+	else if (!list_is_empty(&pool->members)) /* one that still joins has seen no lists */
 		tell_only_member(pool, change_key(list), msg);
 }
 

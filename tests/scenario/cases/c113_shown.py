@@ -116,3 +116,22 @@ def pins_keep_the_servers_names(t):
     s = t.session("main")
     eq(names_of(s.ask("tools/list")), ["say", "do"])
     eq(text_of(s.ask("tools/call", {"name": "say", "arguments": {"text": "x"}})), "x")
+
+
+@case(daemon=False, deadline=30)
+def a_reload_while_a_session_begins(t):
+    """product §4: who waits for a place has seen no lists: there is nothing to be told, and the session begins."""
+    server = {"script": {}, "pool": {"max": 1}}
+    t.start({"main": server})
+    t.session(source="127.0.0.1")
+    gateway = t.daemon.find_gateway()
+    second = mcp.Session(t, t.daemon, "main", source="127.0.0.2", check=False)
+    for _ in range(2):  # what was sent before has been read then
+        eq(t.conn().request("GET", "/healthz").status, 200)
+    reload(t, {"main": dict(server, tools={"deny": ["nothing"]})})
+    eq(second.started.status, 200)
+    second.result = second.started.final()
+    second.take_id()
+    t.sessions.append(second)
+    eq(second.echo("on"), "on")
+    eq(t.daemon.find_gateway(), gateway)
