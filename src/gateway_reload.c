@@ -326,7 +326,8 @@ static void use(struct gateway *g, struct next *next)
 	gateway_use_deny_list(g); /* before anybody who has waited for a verdict is let in */
 	end_verifier(g, verifier_before, client_before);
 	use_rights(g, before);
-	router_use_rules(&g->router); /* by the pins that there are now, for those who are still there */
+	router_use_rules(
+		&g->router); /* by the pins that there are now, for those who are still there */
 	LOG(RELOAD_USED, LOG_INT("sessions", g->router.sessions.count),
 	    LOG_INT("calls", g->router.calls));
 }
