@@ -628,13 +628,15 @@ static int form_socket_url(struct slice text, struct error *err)
 	struct slice path =
 		slice_of(text.p + strlen(URL_OF_SOCKET), text.n - strlen(URL_OF_SOCKET));
 	struct slice file = slice_cut(&path, '#');
-	at_end(mem_free) char *request = mem_printf("http://localhost%.*s", SLICE_ARG(path));
+	at_end(buf_fini) struct buf request = { 0 };
 	const struct sockaddr_un *address;
 	struct url url;
 
+	buf_append_str(&request, "http://localhost");
+	buf_append_slice(&request, path);
 	return want(file.n > 1 && file.p[0] == '/' && file.n < sizeof(address->sun_path) &&
 			    path.n > 0 && path.p[0] == '/' &&
-			    url_parse(slice_str(request), &url) == 0,
+			    url_parse(buf_slice(&request), &url) == 0,
 		    text, err,
 		    "must be the absolute path of a socket, and behind # that of requests, like "
 		    "unix:///run/wiki.sock#/mcp");
