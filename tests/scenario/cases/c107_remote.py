@@ -890,12 +890,15 @@ def by_a_proxy_with_a_certificate(t):
     proxy, port = Proxy(), inner.plain_address[1]
     url = "https://wiki.example.com:%d/main/mcp" % port
     tls = {"ca": c60_tls.path("ca.crt"), "certificate": c60_tls.path("client.crt"), "key": c60_tls.path("client.key")}
+    locked = os.path.join(t.directory(), "locked.key")
+    os.chmod(os.path.dirname(locked), 0o711)
+    c60_tls.made(c60_tls.openssl("ec", "-aes256", "-passout", "pass:secret", "-in", tls["key"], "-out", locked))
     behind(t, url, proxy=proxy.url, headers={"X-Secret": "for the server"}, **tls)
     eq(t.session("main").echo("on"), "on")
     ok(proxy.heads and all(head.startswith("CONNECT wiki.example.com:%d HTTP/1.1\r\n" % port) for head in proxy.heads), proxy.heads)
     ok(not any("for the server" in head or "mcp-" in head.lower() for head in proxy.heads), "nothing else", proxy.heads)
     for more, what in ((dict(tls, certificate=c60_tls.path("stranger.crt"), key=c60_tls.path("stranger.key")), "alert unknown ca"),
-                       ({"ca": tls["ca"]}, "alert certificate required")):
+                       (dict(tls, key=locked), "private key"), ({"ca": tls["ca"]}, "alert certificate required")):
         daemon = behind(t, url, proxy=proxy.url, **more)
         eq(first_answer(t).status, 503)
         daemon.wait_log("server_failing", what)
