@@ -203,7 +203,7 @@ static int skip_fold(struct toml *t)
 /* As JSON writes it, which has a reader. */
 static int append_code(struct buf *out, uint32_t code)
 {
-	char text[sizeof("\"\\ud83d\\ude00\"")];
+	char text[24]; /* like "\ud83d\ude00" */
 	struct json value = { .type = JSON_STRING, .has_escape = true };
 
 	if (code < 0x10000)
