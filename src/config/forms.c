@@ -662,7 +662,7 @@ int form_proxy(struct slice text, struct error *err)
 {
 	struct url url;
 
-	if (url_parse(text, &url) == 0 && slice_is_equal(url.scheme, SLICE_LIT("http")) &&
+	if (url_parse(text, &url) == 0 && !url_is_https(&url) && url_is_http(&url) &&
 	    url.tail.n == 0 && url.port.n > 0)
 		return 0;
 	return error_set(

@@ -544,30 +544,29 @@ static void check_legs(const struct config *config, const struct config_server *
 static void check_url(const struct config_server *server, const struct tree *at,
 		      struct config_problems *problems)
 {
-	struct url url;
-
-	bool is_socket = server->url != NULL &&
-			 slice_has_prefix(slice_str(server->url), SLICE_LIT(URL_OF_SOCKET));
+	struct slice text = server->url != NULL ? slice_str(server->url) : slice_of(NULL, 0);
+	bool is_socket = slice_has_prefix(text, SLICE_LIT(URL_OF_SOCKET));
+	struct url url, proxy;
+	bool is_plain =
+		!is_socket && text.n > 0 && url_parse(text, &url) == 0 && !url_is_https(&url);
+	bool is_open = is_plain && !server->allow_private;
 
 	if ((server->certificate_file == NULL) != (server->key_file == NULL))
 		problem_add_at(problems,
 			       tree_below(at, server->key_file == NULL ? "certificate" : "key"),
 			       "needs %s as well",
 			       server->key_file == NULL ? "key" : "certificate");
-	if (server->certificate_file != NULL && server->url != NULL &&
-	    !slice_has_prefix(slice_str(server->url), SLICE_LIT("https:")))
+	if (server->certificate_file != NULL && (is_plain || is_socket))
 		problem_add_at(problems, tree_below(at, "certificate"), "is for https alone");
-	if (server->proxy != NULL && !server->allow_private && server->url != NULL &&
-	    slice_has_prefix(slice_str(server->url), SLICE_LIT("http:")) &&
-	    url_parse(slice_str(server->proxy), &url) == 0 && !url_is_loopback(&url))
+	if (is_open && server->proxy != NULL && url_parse(slice_str(server->proxy), &proxy) == 0 &&
+	    url_is_exposed(&proxy))
 		problem_add_at(
 			problems, tree_below(at, "proxy"),
 			"gets all that goes to the server without TLS: use https, or, within "
 			"a private network, set 'allow_private: true'");
 	if (is_socket && server->proxy != NULL)
 		problem_add_at(problems, tree_below(at, "proxy"), "leads to no unix socket");
-	if (server->url != NULL && !is_socket && url_parse(slice_str(server->url), &url) == 0 &&
-	    url_is_exposed(&url) && !server->allow_private)
+	if (is_open && url_is_exposed(&url))
 		problem_add_at(problems, tree_below(at, "url"),
 			       "goes to another machine without TLS: use https, or, within a "
 			       "private network, set 'allow_private: true'");

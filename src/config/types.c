@@ -509,14 +509,15 @@ static void fini_map(void *at)
 
 /* ---- texts by name ---- */
 
-/* A map of these keys as the text of a JSON object; NULL: reported. */
+/* A map of these keys as the text of a JSON object, without what is wrong, which is reported. */
 static char *load_object(const struct types_context *context, const struct option *option,
 			 const struct tree *value)
 {
+	size_t count = is_map(context, value, option->example) ? value->count : 0;
 	json_auto_t *object = json_object();
 	char *text;
 
-	for (size_t i = 0; is_map(context, value, option->example) && i < value->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct tree *item = value->items[i];
 		const struct option_choice *key = find_choice(context, option, item, item->key);
 		bool is_hint = key != NULL && key->value != 0, is_true = false;

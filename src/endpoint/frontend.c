@@ -563,11 +563,10 @@ static bool take_card(struct frontend *frontend, struct http_conn *conn,
 	const struct endpoint *endpoint;
 	enum endpoint_role role;
 
-	if (path.n <= suffix.n || endpoint_find(frontend, path, &role) != NULL)
+	if (path.n <= suffix.n || memcmp(path.p + path.n - suffix.n, suffix.p, suffix.n) != 0 ||
+	    endpoint_find(frontend, path, &role) != NULL)
 		return false;
 	path.n -= suffix.n;
-	if (memcmp(path.p + path.n, suffix.p, suffix.n) != 0)
-		return false;
 	endpoint = endpoint_find(frontend, path, &role);
 	if (endpoint == NULL || role != ENDPOINT_MCP || endpoint->card.n == 0 ||
 	    endpoint->server->is_retired)

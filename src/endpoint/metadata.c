@@ -344,7 +344,7 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 #define CARD_SCHEMA "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 #define CARD_TYPE "application/mcp-server-card+json"
 
-/* The host backwards, as in com.example.mcp/wiki; of an IPv6 address no more than fits. */
+/* The host backwards, as in com.example.mcp/wiki; of an IPv6 address, what may not stand there is a '-'. */
 static void append_card_name(struct buf *out, const struct metadata_card *card)
 {
 	struct slice origin = origin_of(card->public_url);
@@ -403,7 +403,7 @@ void metadata_send_card(const struct metadata_card *card, struct http_conn *conn
 {
 	const struct answer answer = { .conn = conn, .type = CARD_TYPE };
 	at_end(buf_fini) struct buf fields = { 0 };
-	at_end(mem_free) char *text = make_card(card);
+	at_end(mem_free) char *text = NULL;
 	char tag[2 * DIGEST_BYTES + 1];
 	struct digest digest;
 
@@ -412,6 +412,7 @@ void metadata_send_card(const struct metadata_card *card, struct http_conn *conn
 				    "GET, HEAD, OPTIONS", "Content-Type, If-None-Match");
 		return;
 	}
+	text = make_card(card);
 	digest_bytes(slice_str(text), &digest);
 	text_to_hex(digest.bytes, sizeof(digest.bytes), tag);
 	tag[2 * DIGEST_BYTES] = '\0';

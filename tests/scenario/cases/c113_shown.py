@@ -8,7 +8,7 @@ import json
 import mcp
 from c108_endpoints import call, heard, names_of, over, text_of
 from c100_reload import reload
-from c65_doors import WAYS, Place, Way
+from c65_doors import Place, Way, each_way
 from c66_names import recorded
 from c92_permissions import ask, refused
 from harness import case, eq, ok
@@ -52,12 +52,7 @@ def every_use(t, name):
     t.daemon.wait_log("names_collide", "server=main", "list=tools", "name=say")
 
 
-for way_name in WAYS:
-    def by_way(t, name=way_name):
-        every_use(t, name)
-    by_way.__name__ = "by_" + way_name
-    by_way.__doc__ = "SEC-50 product §4: by way of %s lists show names and words that are not the server's own, and uses of them reach it by its own." % way_name
-    case(daemon=False, deadline=60)(by_way)
+each_way(every_use, "by_", "SEC-50 product §4: by way of %s lists show names and words that are not the server's own, and uses of them reach it by its own.")
 
 
 @case(daemon=False, deadline=60)

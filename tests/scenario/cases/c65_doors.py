@@ -183,6 +183,15 @@ class Way:
         return json.loads(answer)
 
 
+def each_way(check, name, title, deadline=60, ways=WAYS):
+    """A case for each of them: check(t, the way's name). `name` stands before that, `title` has a %s for it."""
+    for way_name in ways:
+        def by_way(t, way=way_name):
+            check(t, way)
+        by_way.__name__, by_way.__doc__, by_way.__module__ = name + way_name, title % way_name, check.__module__
+        case(daemon=False, deadline=deadline)(by_way)
+
+
 # ---- what is refused --------------------------------------------------------
 # Each says what the client was told, and for which place and server the permitted call follows, if not in its home.
 

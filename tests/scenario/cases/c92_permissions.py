@@ -7,7 +7,7 @@ import json
 import re
 
 import mcp
-from c65_doors import WAYS, Way
+from c65_doors import WAYS, Way, each_way
 from c66_names import MALFORMED, METHODS, OTHER, SPELLINGS, TOOLS, call, named, recorded, tools_read
 from c70_admin import admin, metrics
 from c80_stateless import meta
@@ -95,12 +95,7 @@ def counted(t, name):
     return metrics(admin(t).request("GET", "/metrics").read())["mcpgated_%s_total" % name]
 
 
-for way_name in WAYS:
-    def by_way(t, name=way_name):
-        every_use(t, name)
-    by_way.__name__ = "by_" + way_name
-    by_way.__doc__ = "SEC-50 product §4: by way of %s lists and uses agree, and nothing denied reaches the server." % way_name
-    case(daemon=False, deadline=60)(by_way)
+each_way(every_use, "by_", "SEC-50 product §4: by way of %s lists and uses agree, and nothing denied reaches the server.")
 
 
 def every_spelling(t, name):
@@ -122,12 +117,7 @@ def every_spelling(t, name):
         eq(tools_read(message), set(), "some server would run a denied tool for %s" % json.dumps(message))
 
 
-for way_name in WAYS[:-1]:
-    def by_spelling(t, name=way_name):
-        every_spelling(t, name)
-    by_spelling.__name__ = "no_spelling_by_" + way_name
-    by_spelling.__doc__ = "SEC-50 SEC-42: no spelling calls a denied tool by way of %s." % way_name
-    case(daemon=False, deadline=60)(by_spelling)
+each_way(every_spelling, "no_spelling_by_", "SEC-50 SEC-42: no spelling calls a denied tool by way of %s.", ways=WAYS[:-1])
 
 
 @case(daemon=False)

@@ -3,7 +3,7 @@
 import json
 
 import mcp
-from c65_doors import EVENTS, WAYS, Way
+from c65_doors import EVENTS, WAYS, Way, each_way
 from c80_stateless import meta
 from harness import case, eq, ok, wait_for
 
@@ -54,12 +54,7 @@ def by_rate(t, name):
     eq(arrived, {"within-%d" % i for i in range(4)}, "what reached the server")
 
 
-for way_name in WAYS:
-    def by_way(t, name=way_name):
-        by_rate(t, name)
-    by_way.__name__ = "by_" + way_name
-    by_way.__doc__ = "REL-46 product §5: by way of %s a caller has so many calls, and nothing beyond reaches the server." % way_name
-    case(daemon=False, deadline=60)(by_way)
+each_way(by_rate, "by_", "REL-46 product §5: by way of %s a caller has so many calls, and nothing beyond reaches the server.")
 
 
 def without_answer(t, name):
@@ -84,12 +79,7 @@ def without_answer(t, name):
        ["note-%d" % i for i in range(4)], "what reached the server")
 
 
-for way_name in WAYS[:-1]:
-    def notified(t, name=way_name):
-        without_answer(t, name)
-    notified.__name__ = "without_an_answer_by_" + way_name
-    notified.__doc__ = "REL-46 SEC-50: by way of %s a notification that a server may take for a call is counted as one." % way_name
-    case(daemon=False, deadline=60)(notified)
+each_way(without_answer, "without_an_answer_by_", "REL-46 SEC-50: by way of %s a notification that a server may take for a call is counted as one.", ways=WAYS[:-1])
 
 
 @case(daemon=False, deadline=60)
@@ -143,12 +133,7 @@ def of_method(t, method, server="narrow"):
     return [m for pid, _ in t.daemon.records_of(server) for m in t.daemon.messages(pid) if m.get("method") == method]
 
 
-for way_name in WAYS:
-    def at_once(t, name=way_name):
-        by_concurrency(t, name)
-    at_once.__name__ = "at_once_by_" + way_name
-    at_once.__doc__ = "REL-46 product §5: by way of %s a caller has so many calls in flight." % way_name
-    case(daemon=False, deadline=60)(at_once)
+each_way(by_concurrency, "at_once_by_", "REL-46 product §5: by way of %s a caller has so many calls in flight.")
 
 
 def discover_beyond(t, front):
@@ -240,13 +225,8 @@ def by_tool_at_once(t, name):
     conn.close()
 
 
-for way_name in WAYS:
-    for what in (by_tool, by_tool_at_once):
-        def tool_by_way(t, name=way_name, check=what):
-            check(t, name)
-        tool_by_way.__name__ = "%s_%s" % (what.__name__, way_name)
-        tool_by_way.__doc__ = "REL-46 product §4: by way of %s calls of some tools have limits of their own." % way_name
-        case(daemon=False, deadline=60)(tool_by_way)
+for what in (by_tool, by_tool_at_once):
+    each_way(what, what.__name__ + "_", "REL-46 product §4: by way of %s calls of some tools have limits of their own.")
 
 
 @case(daemon=False, deadline=60)

@@ -13,7 +13,7 @@ import issuer
 import mcp
 from c61_token import entry
 from c62_oauth import ORIGIN, send
-from c65_doors import WAYS, Way
+from c65_doors import Way, each_way
 from c71_ctl import ctl
 from c80_stateless import fields, meta
 from c92_permissions import LISTS, ask, refused
@@ -87,12 +87,7 @@ def every_use(t, name):
             return
 
 
-for way_name in WAYS:
-    def by_way(t, name=way_name):
-        every_use(t, name)
-    by_way.__name__ = "by_" + way_name
-    by_way.__doc__ = "SEC-56: by way of %s lists and uses agree for each caller, also on processes that they share." % way_name
-    case(daemon=False, deadline=90)(by_way)
+each_way(every_use, "by_", "SEC-56: by way of %s lists and uses agree for each caller, also on processes that they share.", deadline=90)
 
 
 def status(t, server="main", token=None):
@@ -271,13 +266,8 @@ def told(way, place, server, method, params):
     return response.status, response.header("www-authenticate") or ""
 
 
-for way_name in WAYS:
-    def by_scope(t, name=way_name):
-        every_scope(t, name)
-    by_scope.__name__ = "scopes_by_" + way_name
-    by_scope.__doc__ = ("SEC-57 SEC-58: by way of %s prompts and resources need scopes as tools do, lists hide what is lacking if "
-                        "that is said, and calls are challenged all the same." % way_name)
-    case(daemon=False, deadline=90)(by_scope)
+each_way(every_scope, "scopes_by_", "SEC-57 SEC-58: by way of %s prompts and resources need scopes as tools do, lists hide what is lacking if "
+         "that is said, and calls are challenged all the same.", deadline=90)
 
 
 # ---- mcpgatectl can ---------------------------------------------------------

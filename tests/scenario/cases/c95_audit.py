@@ -11,7 +11,7 @@ import signal
 import socket
 
 import mcp
-from c65_doors import ANSWER, TABLE, WAYS, Way
+from c65_doors import ANSWER, TABLE, WAYS, Way, each_way
 from c71_ctl import ctl
 from c80_stateless import fields as modern_fields, meta
 from harness import case, eq, ok, wait_for
@@ -151,12 +151,7 @@ def every_refusal(t, name):
         ok(way.home.fields[0][1][:8] in text, "the beginning of the session's id")
 
 
-for way_name in WAYS:
-    def by_way(t, name=way_name):
-        every_refusal(t, name)
-    by_way.__name__ = "by_" + way_name
-    by_way.__doc__ = "SEC-63 product §4: by way of %s each refusal and each call has its record, and none has a secret." % way_name
-    case(daemon=False, deadline=90)(by_way)
+each_way(every_refusal, "by_", "SEC-63 product §4: by way of %s each refusal and each call has its record, and none has a secret.", deadline=90)
 
 
 def audited(t, servers=None, **options):

@@ -7,7 +7,7 @@ import json
 import os
 
 from c100_reload import reload
-from c65_doors import WAYS, Way
+from c65_doors import Way, each_way
 from c71_ctl import HOSTILE, ctl
 from c80_stateless import ask as discover
 from c92_permissions import ask, counted
@@ -110,12 +110,7 @@ def every_way(t, name):
              "that each is told once")
 
 
-for way_name in WAYS:
-    def by_way(t, name=way_name):
-        every_way(t, name)
-    by_way.__name__ = "by_" + way_name
-    by_way.__doc__ = "SEC-65 SEC-66: by way of %s what is not approved is neither shown nor called." % way_name
-    case(daemon=False, deadline=60)(by_way)
+each_way(every_way, "by_", "SEC-65 SEC-66: by way of %s what is not approved is neither shown nor called.")
 
 
 def start(t, lists, **more):
