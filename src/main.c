@@ -121,6 +121,30 @@ static bool add(const char *option, const char **texts, size_t *count, size_t ma
 	return true;
 }
 
+/* The first and only value of an option. */
+static bool take(const char *option, const char **text_r)
+{
+	if (*text_r != NULL) {
+		fprintf(stderr, "mcpgated: %s is given twice\n", option);
+		return false;
+	}
+	*text_r = optarg;
+	return true;
+}
+
+/* What is done in place of running. */
+static bool take_action(struct command_line *line, enum action action)
+{
+	if (line->action == ACTION_HELP || line->action == ACTION_VERSION)
+		return true;
+	if (line->action != ACTION_RUN && line->action != action) {
+		fputs("mcpgated: -t, --print-config and --dump are mutually exclusive\n", stderr);
+		return false;
+	}
+	line->action = action;
+	return true;
+}
+
 /* Returns false if the option cannot be taken; the reason has been printed. */
 static bool take_option(struct command_line *line, int option)
 {
@@ -128,44 +152,33 @@ static bool take_option(struct command_line *line, int option)
 
 	switch (option) {
 	case 'c':
-		request->file = optarg;
-		return true;
+		return take("-c", &request->file);
 	case 't':
-		line->action = ACTION_TEST;
-		return true;
+		return take_action(line, ACTION_TEST);
 	case OPTION_LISTEN:
 		return add("--listen", request->listen, &line->listen_count, CONFIG_LISTEN_MAX);
 	case OPTION_TLS:
-		request->tls = optarg;
-		return true;
+		return take("--tls", &request->tls);
 	case OPTION_PLAINTEXT:
 		return request->plaintext = true;
 	case OPTION_NAME:
-		request->name = optarg;
-		return true;
+		return take("--name", &request->name);
 	case OPTION_ENV:
 		return add("--env", line->env, &request->env_count, VARIABLES_MAX);
 	case OPTION_HOST:
 		return add("--host", line->hosts, &request->host_count, HOSTS_MAX);
 	case OPTION_TOKEN_FILE:
-		request->token_file = optarg;
-		return true;
+		return take("--token-file", &request->token_file);
 	case OPTION_ISOLATION:
-		request->isolation = optarg;
-		return true;
+		return take("--isolation", &request->isolation);
 	case OPTION_LOG_LEVEL:
-		request->log_level = optarg;
-		return true;
+		return take("--log-level", &request->log_level);
 	case OPTION_IMPORT:
-		request->import_file = optarg;
-		return true;
+		return take("--import", &request->import_file);
 	case OPTION_PRINT:
-		line->action = ACTION_PRINT;
-		return true;
+		return take_action(line, ACTION_PRINT);
 	case OPTION_DUMP:
-		line->action = ACTION_DUMP;
-		line->dump = optarg;
-		return true;
+		return take_action(line, ACTION_DUMP) && take("--dump", &line->dump);
 	case OPTION_VERSION:
 		line->action = ACTION_VERSION;
 		return true;
@@ -206,6 +219,11 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	}
 	sources = (request->file != NULL) + (request->import_file != NULL) +
 		  (request->command != NULL);
+	if (line->action == ACTION_DUMP && sources > 0) {
+		fputs("mcpgated: --dump prints what no configuration changes: it takes no -c, --import or command\n",
+		      stderr);
+		return -1;
+	}
 	if (sources > 1) {
 		fprintf(stderr, "mcpgated: -c, --import and a command are mutually exclusive\n");
 		return -1;

@@ -205,7 +205,7 @@ static void problems_are_found(void **state)
 		   "\"about\":\"/a\",\"text\":\"audit records cannot be written to /a: No space "
 		   "left on device; calls are refused (audit.required)\"},");
 	assert_has("\"about\":\"a\",\"text\":\"a is failing: no such file (0s ago); next try "
-		   "not before 4s\"},{\"severity\":\"warn\",\"kind\":\"pins_wait\"");
+		   "in 4s at the earliest\"},{\"severity\":\"warn\",\"kind\":\"pins_wait\"");
 	assert_null(strstr(out.data, "reload_failed"));
 	assert_null(strstr(out.data, "not_tried"));
 	out.len = 0;

@@ -221,8 +221,9 @@ static void find_failing(const struct server_view *view, struct problems *list)
 	if (waits)
 		text_format_age(retry_at_ms - view->now_ms + 999, next);
 	list_add(list, PROBLEM_KIND_SERVER_FAILING, server, server->conf.name,
-		 "%s is failing: %s (%s ago); next try %s%s", server->conf.name,
-		 view->stats->failure, ago, waits ? "not before " : "with the next call", next);
+		 "%s is failing: %s (%s ago); next try %s%s%s", server->conf.name,
+		 view->stats->failure, ago, waits ? "in " : "with the next call", next,
+		 waits ? " at the earliest" : "");
 }
 
 static void find_waiting(const struct server_view *view, struct problems *list)

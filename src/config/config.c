@@ -7,6 +7,7 @@
  */
 #include "config/config.h"
 
+#include <fnmatch.h>
 #include <openssl/sha.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +30,9 @@
 
 static struct tree *read_import(const char *path, struct types_context *context)
 {
+	size_t before = context->problems->count;
 	at_end(buf_wipe) struct buf content = { 0 };
+	struct tree *root;
 	struct error err;
 	struct stat status;
 
@@ -38,7 +41,11 @@ static struct tree *read_import(const char *path, struct types_context *context)
 		return NULL;
 	}
 	include_check_mode(path, status.st_mode, context);
-	return import_read(buf_slice(&content), path, context->problems, context->warnings);
+	root = import_read(buf_slice(&content), path, context->problems, context->warnings);
+	if (context->problems->count > before && fnmatch("*.y*ml", path, 0) == 0)
+		problem_add(context->problems, "%s: a configuration of mcpgated is read with -c",
+			    path);
+	return root;
 }
 
 /* ---- the command line ---- */
@@ -457,6 +464,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (root != NULL) {
 		context.writers.next = survey = load_survey(root);
 		config = load_draft(&context, root, NULL);
+		config->is_command = request->command != NULL;
 		if (!is_self_signed(request))
 			check_all_tls(&context, config, root);
 		else if (request->makes_certificate && problems->count == 0)

@@ -133,6 +133,7 @@ struct config_problems {
 
 struct config {
 	bool is_from_file; /* YAML: users change keys in a file, not command-line options */
+	bool is_command;   /* one server, whose command is on the command line */
 	struct config_listen *listen;
 	size_t listen_count;
 	char *admin_address;    /* "auto", "off" or unix:PATH */

@@ -78,7 +78,7 @@ static void printf_like(5, 6) tell(struct work *work, const char *client, const 
 
 /* ---- which may be shared ---- */
 
-static int explain(void)
+static int explain(bool is_json)
 {
 	static const struct text_table_column columns[] = { { "PACKAGE", false },
 							    { "ISOLATION", false },
@@ -90,6 +90,10 @@ static int explain(void)
 		text_table_add(&table, slice_str(shareables[i].package));
 		text_table_add(&table, slice_str(shareables[i].isolation));
 		text_table_add(&table, slice_str(shareables[i].why));
+	}
+	if (is_json) {
+		text_table_print_json(&table, "packages");
+		return 0;
 	}
 	text_table_print(&table, stdout);
 	puts("\nAny other server has a process for each session (isolation: session), which works for every server. To share\n"
@@ -961,7 +965,7 @@ int adopt_run(const struct line *line)
 	int status = 0;
 
 	if (line->wants_explanation)
-		return explain();
+		return explain(line->is_json);
 	if (!is_client(line))
 		return line_refuse_usage(
 			"adopt takes claude, claude-code, codex, cursor, gemini, vscode, windsurf or zed");
@@ -983,7 +987,9 @@ int adopt_run(const struct line *line)
 		status = line_fail(err.text);
 	else
 		adopt_clients(&work);
-	if (work.table.count > 0)
+	if (line->is_json)
+		text_table_print_json(&work.table, "entries");
+	else if (work.table.count > 0)
 		text_table_print(&work.table, stdout);
 	else if (status == 0)
 		fputs("mcpgatectl: no entry was found\n", stderr);

@@ -305,33 +305,46 @@ static const struct command {
 };
 
 /*
- * The options of each command, but for --socket, --version and --help, which all take, and --json, which all take that
- * do not print a format of its own. The first row that applies counts.
+ * The options of each command, but for --version and --help. Those that are in no row take --socket and --json; some print a
+ * format of their own, and some ask no daemon. The first row that applies counts.
  */
 static const struct use {
 	const char *command;
-	const char *form; /* its second word, "--" or an option, that has these; NULL: any */
+	const char *form; /* its second word, URL, "--" or an option, that has these; NULL: any */
 	const char *options;
 } uses[] = {
-	{ "check", NULL, "ignore json" },
-	{ "top", NULL, "count once delay json" },
-	{ "metrics", NULL, "" },
-	{ "logs", NULL, "follow json" },
-	{ "deny", "add", "sub client-id jti sid issuer for json" },
-	{ "can", NULL, "claims token prompt resource json" },
-	{ "pins", NULL, "all json" },
-	{ "tools", NULL, "claims format json" },
-	{ "prompts", NULL, "claims json" },
-	{ "resources", NULL, "claims json" },
-	{ "call", NULL, "claims json" },
+	{ "check", NULL, "socket ignore json" },
+	{ "top", "--once", "socket once json" },
+	{ "top", NULL, "socket count delay json" },
+	{ "metrics", NULL, "socket" },
+	{ "logs", NULL, "socket follow json" },
+	{ "deny", "add", "socket sub client-id jti sid issuer for json" },
+	{ "can", NULL, "socket claims token prompt resource json" },
+	{ "pins", NULL, "socket all json" },
+	{ "tools", NULL, "socket claims format json" },
+	{ "prompts", NULL, "socket claims json" },
+	{ "resources", NULL, "socket claims json" },
+	{ "call", NULL, "socket claims json" },
 	{ "token", NULL, "name json" },
-	{ "client-config", NULL, "client config token-file all" },
+	{ "client-config", "--config", "client config token-file all" },
+	{ "client-config", NULL, "socket client token-file all" },
 	{ "doctor", "--oauth", "oauth token-file ca json" },
 	{ "doctor", "--", "env claim json" },
 	{ "doctor", NULL, "config claim json" },
-	{ "connect", NULL, "config token-file ca" },
-	{ "adopt", NULL, "dry-run undo explain" },
+	{ "connect", "URL", "token-file ca" },
+	{ "connect", "--config", "config token-file ca" },
+	{ "connect", NULL, "socket token-file ca" },
+	{ "adopt", "--explain", "explain json" },
+	{ "adopt", NULL, "dry-run undo json" },
 };
+
+static bool is_given(const struct line *line, const char *option)
+{
+	for (size_t i = 0; i < line->given_count; i++)
+		if (strcmp(line->given[i], option) == 0)
+			return true;
+	return false;
+}
 
 static bool use_applies(const struct use *use, const struct line *line)
 {
@@ -341,8 +354,10 @@ static bool use_applies(const struct use *use, const struct line *line)
 		return true;
 	if (strcmp(use->form, "--") == 0)
 		return line->command != NULL;
-	if (strcmp(use->form, "--oauth") == 0)
-		return line->url != NULL;
+	if (use->form[0] == '-')
+		return is_given(line, use->form + strlen("--"));
+	if (strcmp(use->form, "URL") == 0)
+		return line->count > 1 && line_is_url(line->words[1]);
 	return line->count > 1 && strcmp(use->form, line->words[1]) == 0;
 }
 
@@ -351,35 +366,61 @@ static bool use_has(const struct use *use, const char *option)
 	return slice_has_part(slice_str(use->options), ' ', slice_str(option));
 }
 
-static int refuse_option(const struct line *line, const char *option)
+/* `option`: of which the form needs not be told, as it is that; or NULL. */
+static void append_use(struct buf *text, const struct use *use, const char *option)
 {
+	bool has_form = use->form != NULL && (option == NULL || strncmp(use->form, "--", 2) != 0 ||
+					      strcmp(use->form + 2, option) != 0);
+
+	buf_printf(text, "%s%s%s", use->command, has_form ? " " : "", has_form ? use->form : "");
+}
+
+/* What nearly all take is not said to be for some. */
+static int refuse_option(const struct line *line, const struct use *use, const char *option)
+{
+	const struct use named = { line->words[0], use->form, "" };
+	bool is_common = strcmp(option, "json") == 0 || strcmp(option, "socket") == 0;
 	at_end(buf_fini) struct buf text = { 0 };
 	size_t count = 0;
 
-	buf_printf(&text, "%s takes no --%s", line->words[0], option);
-	for (size_t i = 0; i < ARRAY_LEN(uses) && strcmp(option, "json") != 0; i++) {
+	append_use(&text, &named, NULL);
+	buf_printf(&text, " takes no --%s", option);
+	for (size_t i = 0; i < ARRAY_LEN(uses) && !is_common; i++) {
 		if (!use_has(&uses[i], option))
 			continue;
 		buf_append_str(&text, count++ == 0 ? ": it is for " : ", ");
-		buf_printf(&text, "%s%s%s", uses[i].command, uses[i].form != NULL ? " " : "",
-			   uses[i].form != NULL ? uses[i].form : "");
+		append_use(&text, &uses[i], option);
 	}
 	return line_refuse_usage(buf_terminate(&text));
+}
+
+/* Of two values one would be ignored. */
+static int refuse_second(const char *option)
+{
+	at_end(mem_free) char *text = mem_printf("--%s is given twice", option);
+
+	return line_refuse_usage(text);
 }
 
 /* -1: all that are given do something; else the exit status. */
 static int check_options(const struct line *line)
 {
-	static const struct use others = { .options = "json" }, all = { .options = "socket help" };
+	static const struct use others = { .options = "socket json" }, all = { .options = "help" },
+				repeated = { .options = "env claim help" };
 	const struct use *use = uses;
 
 	while (use < uses + ARRAY_LEN(uses) && !use_applies(use, line))
 		use++;
 	if (use == uses + ARRAY_LEN(uses))
 		use = &others;
-	for (size_t i = 0; i < line->given_count; i++)
+	for (size_t i = 0; i < line->given_count; i++) {
 		if (!use_has(&all, line->given[i]) && !use_has(use, line->given[i]))
-			return refuse_option(line, line->given[i]);
+			return refuse_option(line, use, line->given[i]);
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(line->given[i], line->given[j]) == 0 &&
+			    !use_has(&repeated, line->given[i]))
+				return refuse_second(line->given[i]);
+	}
 	return -1;
 }
 

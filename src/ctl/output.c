@@ -2,6 +2,7 @@
 /* Whatever comes from elsewhere is escaped here before it is printed. */
 #include "ctl/output.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -223,6 +224,26 @@ void text_table_print(const struct text_table *table, FILE *out)
 
 		print_cell(table, c, widths[c], table->cells[i], out);
 	}
+}
+
+void text_table_print_json(const struct text_table *table, const char *name)
+{
+	json_auto_t *rows = json_array();
+	at_end(mem_free) char *text = NULL;
+	json_t *row = NULL;
+
+	for (size_t i = 0; i < table->count; i++) {
+		size_t c = i % table->column_count;
+		at_end(mem_free) char *title = mem_strdup(table->columns[c].title);
+
+		for (char *at = title; *at != '\0'; at++)
+			*at = (char)tolower(*at);
+		if (c == 0)
+			json_array_append_new(rows, row = json_object());
+		json_object_set_new(row, title, json_string(table->cells[i]));
+	}
+	text = json_dumps(rows, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+	printf("{\"%s\": %s}\n", name, text);
 }
 
 /*

@@ -63,6 +63,8 @@ void text_table_fit(struct text_table *table, const char *const *titles, size_t 
 		    size_t columns);
 /* Prints titles and rows; all rows must be complete. */
 void text_table_print(const struct text_table *table, FILE *out);
+/* Prints {NAME: [{TITLE: CELL}]} on stdout, with the titles in small letters. */
+void text_table_print_json(const struct text_table *table, const char *name);
 
 /*
  * ---- finding ----

@@ -137,16 +137,19 @@ static const char *const dispensable[] = {
 	"AGE",      "ADDRESS", "LAST MIN", "PID",    "PROGRAM",   "WAITING", "P99"
 };
 
-static void print_left_out(const struct text_table *table)
+/* Says in a line what has been left out; "" if nothing has. The caller frees it. */
+static char *fit(struct text_table *table)
 {
 	at_end(buf_fini) struct buf titles = { 0 };
 
+	text_table_fit(table, dispensable, ARRAY_LEN(dispensable), output_columns());
 	for (size_t c = 0; c < table->column_count; c++)
 		if (table->left_out[c])
 			buf_printf(&titles, "%s%s", titles.len > 0 ? ", " : "",
 				   table->columns[c].title);
-	if (titles.len > 0)
-		output_say("(no room for: %s; --json has all)", buf_terminate(&titles));
+	return titles.len == 0 ?
+		       mem_strdup("") :
+		       mem_printf("(no room for: %s; --json has all)", buf_terminate(&titles));
 }
 
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
@@ -154,6 +157,7 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 	struct text_table_column heads[COLUMNS_MAX];
 	const struct column *shown[COLUMNS_MAX];
 	at_end(text_table_fini) struct text_table table = { .count = 0 };
+	at_end(mem_free) char *left_out = NULL;
 	size_t n = 0;
 
 	while (n < COLUMNS_MAX && (shown[n] = column_at(columns, count, n + 1)) != NULL) {
@@ -171,9 +175,10 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 			text_table_add(&table, buf_slice(&cell));
 		}
 	}
-	text_table_fit(&table, dispensable, ARRAY_LEN(dispensable), output_columns());
+	left_out = fit(&table);
 	text_table_print(&table, stdout);
-	print_left_out(&table);
+	if (left_out[0] != '\0')
+		output_say("%s", left_out);
 }
 
 /* ---- servers ---- */
@@ -593,27 +598,29 @@ static void write_view(const json_t *now, const json_t *before, FILE *out)
 	uint64_t up_ms = number_of(now, "uptime_ms"), old_ms = number_of(before, "uptime_ms");
 	double seconds = (double)(up_ms > old_ms ? up_ms - old_ms : up_ms) / 1000;
 	at_end(text_table_fini) struct text_table table = { .count = 0 };
+	at_end(mem_free) char *left_out = NULL;
 
 	if (seconds < 0.001)
 		seconds = 0.001;
-	escape_printf(
-		out,
-		"mcpgated %.*s: %.*s, %llu connections, %llu sessions, %llu processes, %llu calls in "
-		"flight; of %s %.1f s",
-		SLICE_ARG(document_text(now, "version")), SLICE_ARG(document_text(now, "state")),
+	escape_printf(out, "mcpgated %.*s: %.*s; of %s %.1f s",
+		      SLICE_ARG(document_text(now, "version")),
+		      SLICE_ARG(document_text(now, "state")),
+		      before != NULL ? "the last" : "all its", seconds);
+	fprintf(out, "%llu connections, %llu sessions, %llu processes, %llu calls in flight\n\n",
 		(unsigned long long)number_of(now, "connections"),
 		(unsigned long long)number_of(now, "sessions"),
 		(unsigned long long)number_of(now, "processes"),
-		(unsigned long long)number_of(now, "calls"),
-		before != NULL ? "the last" : "all its", seconds);
-	fputc('\n', out);
+		(unsigned long long)number_of(now, "calls"));
 	text_table_init(&table, top_columns, ARRAY_LEN(top_columns));
 	for (size_t i = 0; i < json_array_size(servers); i++) {
 		const json_t *server = json_array_get(servers, i);
 
 		add_server(&table, server, find_before(before, server), seconds);
 	}
+	left_out = fit(&table);
 	text_table_print(&table, out);
+	if (left_out[0] != '\0')
+		fprintf(out, "%s\n", left_out);
 }
 
 /* ---- the screen ---- */

@@ -75,8 +75,8 @@ static void rates_are_of_the_time_between(void **state)
 
 	assert_string_equal(
 		last_view(reports),
-		"mcpgated 1: serving, 2 connections, 3 sessions, 4 processes, 5 calls in flight; of "
-		"the last 2.0 s\n" TITLES
+		"mcpgated 1: serving; of the last 2.0 s\n"
+		"2 connections, 3 sessions, 4 processes, 5 calls in flight\n" TITLES
 		"a       ready          1         2      3        4     11.0       3.0  <4ms  <4ms  <4ms\n");
 }
 
@@ -149,7 +149,7 @@ static void nothing_acts_on_a_terminal(void **state)
 	};
 	const char *view = last_view(reports);
 
-	assert_non_null(strstr(view, "mcpgated \\x1b[2J: \\u202e, "));
+	assert_non_null(strstr(view, "mcpgated \\x1b[2J: \\u202e; "));
 	assert_non_null(strstr(view, "\na\\x0ab  \\x07 "));
 }
 

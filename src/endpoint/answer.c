@@ -312,14 +312,17 @@ static void send_result(const struct authorization *auth, const struct protected
 
 #define VALUE_LOGGED 100
 
+static bool is_about_caller(int status)
+{
+	return status == 401 || status == 403 || status == 429;
+}
+
 /* Tells the operator who is refused, and why. */
 static void tell_operator(const struct http_conn *conn, int status, const char *server,
 			  const struct principal *who, const char *why, struct slice cause)
 {
 	char client[PEER_TEXT_BYTES];
 
-	if (status != 401 && status != 403 && status != 429)
-		return;
 	peer_format(http_conn_client(conn), client);
 	LOG_BY(CALLER_REFUSED, holder_number(who, http_conn_client(conn)),
 	       LOG_INT("status", status), LOG_STR("server", server), LOG_STR("client", client),
@@ -373,8 +376,10 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	answer_note(refusal, endpoint);
-	tell_operator(answer->conn, refusal->status, endpoint->server->conf.name, refusal->who,
-		      refusal->description, slice_str(refusal->cause));
+	if (is_about_caller(refusal->status) ||
+	    (refusal->form == REFUSAL_CHALLENGE && refusal->status == 400))
+		tell_operator(answer->conn, refusal->status, endpoint->server->conf.name,
+			      refusal->who, refusal->description, slice_str(refusal->cause));
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:
 		if (refusal->is_for_result)
@@ -412,7 +417,8 @@ struct http_exchange *refusal_send_field(const struct answer *answer, int status
 {
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
 	value.n = value.n < VALUE_LOGGED ? value.n : VALUE_LOGGED;
-	tell_operator(answer->conn, status, "", NULL, why, value);
+	if (is_about_caller(status))
+		tell_operator(answer->conn, status, "", NULL, why, value);
 	answer_error(answer, status, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(why),
 		     slice_of(NULL, 0));
 	return NULL;

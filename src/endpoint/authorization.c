@@ -216,6 +216,18 @@ struct slice authorization_token(const struct http_request *http)
 	return slice_trim(rest);
 }
 
+/* What is there in place of a token that could be taken. */
+static const char *why_no_token(const struct http_request *http)
+{
+	if (is_placeholder(http->fields[HTTP_AUTHORIZATION]))
+		return "The Authorization header" HOLDS_PLACEHOLDER;
+	if (http_has(http, HTTP_AUTHORIZATION))
+		return "A token came, but not as 'Authorization: Bearer TOKEN'";
+	if (http_has(http, HTTP_X_API_KEY))
+		return "A token came, but as X-API-Key, not as 'Authorization: Bearer TOKEN'";
+	return "A token is needed";
+}
+
 /* AUTH-IN-01 … -05 */
 static enum authorization_step take_credential(struct authorization_check *check,
 					       struct credential *credential_r)
@@ -248,12 +260,7 @@ static enum authorization_step take_credential(struct authorization_check *check
 				  slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
-		return refuse_token(check->auth, check->place, NULL,
-				    is_placeholder(http->fields[HTTP_AUTHORIZATION]) ?
-					    "The Authorization header" HOLDS_PLACEHOLDER :
-				    http_has(http, HTTP_AUTHORIZATION) ?
-					    "A token is needed, as 'Authorization: Bearer TOKEN'" :
-					    "A token is needed",
+		return refuse_token(check->auth, check->place, NULL, why_no_token(http),
 				    &check->refusal);
 	credential_r->token = authorization_token(http);
 	if (!is_b64token(credential_r->token))

@@ -226,6 +226,7 @@ static void token_watch_over(struct token_watch *watch, enum reason reason)
 	CHECK(watch->access.principal != NULL && watch->ops != NULL);
 	LOG_BY(STREAM_OVER, watch->access.principal->by_key.key,
 	       LOG_SLICE("server", watch->place->server),
+	       LOG_SLICE("principal", watch->access.principal->identity.subject),
 	       LOG_STR("reason", reason_get(reason)->text));
 	token_watch_stop(watch);
 	watch->ops->on_over(watch->owner, reason);

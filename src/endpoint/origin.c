@@ -133,7 +133,8 @@ const char *origin_check(const struct frontend_conf *conf, const struct http_req
 		return NULL;
 	/* origin_check_host has found that the Host is one of ours. */
 	if (!is_allowed(conf, origin, request->fields[HTTP_HOST], has_tls))
-		return "Forbidden: this Origin is not allowed (see the origins option)";
+		return "Forbidden: this Origin is not allowed: a page in a browser calls; add it to `origins` of the "
+		       "configuration, if it may";
 	*origin_r = origin;
 	return NULL;
 }

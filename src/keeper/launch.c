@@ -887,10 +887,10 @@ const char *launch_hint(const struct launch_verdict *verdict, const struct confi
 {
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT &&
 	    strchr(command, ' ') != NULL)
-		return config->is_from_file ?
-			       "; the command is a single program: put its arguments under args" :
+		return config->is_command ?
 			       "; the command is a single program: leave out the quotes around it "
-			       "and its arguments";
+			       "and its arguments" :
+			       "; the command is a single program: put its arguments under args";
 	if ((verdict->step == LAUNCH_SANDBOX_READ || verdict->step == LAUNCH_SANDBOX_WRITE) &&
 	    verdict->error == ELOOP)
 		return "; it goes through a symbolic link below a directory that a server may "

@@ -42,12 +42,17 @@ bool era_is_doubtful(const struct server *server)
 
 void era_note(struct server *server, enum era era)
 {
+	bool is_first;
+
 	if (server->conf.era != ERA_UNKNOWN || server->verdict.era == era)
 		return;
+	is_first = server->verdict.era == ERA_UNKNOWN;
 	/* If the era is wrong now, the last probe may have been wrong, too. */
 	if (era == ERA_UNKNOWN)
 		server->verdict = (struct era_verdict){ .era = ERA_UNKNOWN };
 	server->verdict.era = era;
+	if (is_first)
+		return; /* nobody thought of another */
 	LOG_BY(SERVER_ERA, (uintptr_t)server, LOG_STR("server", server->conf.name),
 	       LOG_STR("era", era_name(era)));
 }

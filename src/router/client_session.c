@@ -94,6 +94,7 @@ static void on_session_end(struct session *session, enum reason reason)
 	if (cs->has_begun)
 		LOG_BY(SESSION_END, holder_number(cs->client.principal, &cs->client.peer),
 		       LOG_STR("server", cs->client.server->conf.name),
+		       LOG_SLICE("principal", cs->client.principal->identity.subject),
 		       LOG_STR("reason", reason_get(reason)->text));
 	client_session_end_calls(session, reason, "the session has ended");
 	kept_session_end(&cs->client.kept, reason);
@@ -360,6 +361,7 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 	counter_add(COUNTER_SESSIONS_CONTINUED);
 	LOG_BY(SESSION_CONTINUED, holder_number(cs->client.principal, &cs->client.peer),
 	       LOG_STR("server", cs->client.server->conf.name),
+	       LOG_SLICE("principal", cs->client.principal->identity.subject),
 	       LOG_SLICE("revision", cs->client.revision->name), LOG_INT("age_ms", state->age_ms),
 	       LOG_INT("sessions", router->sessions.count));
 	subscribe_again(&cs->client);

@@ -87,7 +87,8 @@ struct task_id *task_id_open(const struct client *client, struct json name, stru
 void task_id_log_refused(const struct client *client, size_t count, const struct error *err)
 {
 	LOG_BY(TASK_REFUSED, holder_number(client->principal, &client->peer),
-	       LOG_STR("server", client->server->conf.name), LOG_INT("ids", count),
+	       LOG_STR("server", client->server->conf.name),
+	       LOG_SLICE("principal", client->principal->identity.subject), LOG_INT("ids", count),
 	       LOG_STR("reason", err->text));
 }
 

@@ -448,6 +448,8 @@ int request_state_open(const struct client *client, const struct digest *digest,
 		      seal_r, &err) == 0)
 		return 0;
 	LOG_BY(STATE_REFUSED, holder_number(client->principal, &client->peer),
-	       LOG_STR("server", client->server->conf.name), LOG_STR("reason", err.text));
+	       LOG_STR("server", client->server->conf.name),
+	       LOG_SLICE("principal", client->principal->identity.subject),
+	       LOG_STR("reason", err.text));
 	return -1;
 }

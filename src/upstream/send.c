@@ -499,6 +499,7 @@ int claims_append(struct buf *out, const struct server_conf *conf,
 
 		if (value == NULL) {
 			LOG_BY(CLAIM_MISSING, principal->by_key.key, LOG_STR("server", conf->name),
+			       LOG_SLICE("principal", principal->identity.subject),
 			       LOG_SLICE("claim", conf->claims.items[i]));
 			return -1;
 		}

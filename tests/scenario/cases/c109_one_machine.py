@@ -525,6 +525,15 @@ def one_server_of_several_clients(t):
         eq(json.loads(h.read(CURSOR))["mcpServers"]["files"], {"url": "http://127.0.0.1:9/files/mcp"})
     with home() as h:
         ok("mcp-server-time" in h.adopt("--explain", status=0) and not os.listdir(h.folder), "explained")
+        table = {row.pop("package"): row for row in json.loads(h.adopt("--explain", "--json", status=0))["packages"]}
+        eq(table["mcp-server-time"], {"isolation": "shared", "why": "answers from its arguments alone"})
+        h.put(CURSOR, b'{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}, "b": {"url": "https://b.example/mcp"}}}')
+        rows = json.loads(h.adopt("--dry-run", "--json", status=0))["entries"]
+        eq(["%(client)s %(entry)s %(result)s" % row for row in rows],
+           ["cursor mcpServers.time would be time (isolation: shared)",
+            "cursor mcpServers.b left alone: it is at a URL, and starts nothing here"])
+        os.unlink(h.path(CURSOR))
+        eq(json.loads(h.adopt("--dry-run", "--json", status=0))["entries"], [])
         ok("adopt takes claude, " in h.adopt("vi", status=2), "an unknown client")
 
 

@@ -125,6 +125,9 @@ def missing_commands_are_told(t):
     ok(all(len(line) < 300 for line in done.stderr.splitlines()), "a long PATH is cut off", done.stderr)
     done = program("-t", "--", "/bin/cat -u")
     ok("leave out the quotes" in done.stderr and "args" not in done.stderr.replace("arguments", ""), "a quoted command line", done.stderr)
+    files = Files('{"mcpServers": {"a": {"command": "/bin/cat -u"}}}', "a.json")
+    done = program("-t", "--import", files.path)
+    ok("put its arguments under args" in done.stderr and "quotes" not in done.stderr, "a client's file", done.stderr)
     for args, status in ((["-t", "--", "surely-no-such-command"], 1), (["--listen", "127.0.0.1:0", "--", "/nonexistent/x"], 2)):
         done = program(*args)
         eq(done.returncode, status, args)
@@ -661,7 +664,31 @@ def import_of_bad_files(t):
         files = Files(text, "import.json")
         done = program("--import", files.path, "--listen", "127.0.0.1:0")
         eq(done.returncode, 2, text)
-        ok("import.json" in done.stderr, "message", done.stderr)
+        ok("import.json" in done.stderr and "-c" not in done.stderr, "message", done.stderr)
+    files = Files("servers: {a: {command: /bin/cat}}\n")
+    ok(files.path + ": a configuration of mcpgated is read with -c" in program("-t", "--import", files.path).stderr, "its own file")
+
+
+@case(daemon=False)
+def options_that_do_nothing(t):
+    """product §3: of two values of an option, or two things to do, one would be ignored: both are refused, like what --dump does not read."""
+    for args, said in ((["-c", "a", "-c", "b"], "-c is given twice"), (["--name", "a", "--name", "b", "--", "true"], "--name is given twice"),
+                       (["--tls", "self", "--tls", "a,b", "--", "true"], "--tls is given twice"), (["--import", "a", "--import", "b"], "--import is"),
+                       (["--token-file", "a", "--token-file", "b", "--", "true"], "--token-file is"), (["-t", "--print-config"], "mutually exclusive"),
+                       (["--isolation", "shared", "--isolation", "session", "--", "true"], "--isolation is"), (["--dump", "sample", "-t"], "mutually"),
+                       (["--log-level", "info", "--log-level", "warn", "--", "true"], "--log-level is"),
+                       (["--dump", "sample", "--dump", "schema"], "--dump is given twice"), (["--dump", "sample", "-c", "x"], "--dump prints what no")):
+        done = program(*args)
+        eq((done.returncode, done.stdout, said in done.stderr), (2, "", True), "%s: %s" % (args, done.stderr))
+    eq(program("-t", "-t", "--help").returncode, 0, "what is meant both times")
+
+
+@case(daemon=False)
+def few_lines_before_ready(t):
+    """product §5: one command is served after ten lines of the log at most, each of which says something else."""
+    d = t.start(args=["--listen", "127.0.0.1:0", "--"] + harness.child_argv({}))
+    before = d.lines[:next(i for i, line in enumerate(d.lines) if "mcpgated: ready: " in line)]
+    ok(len(before) <= 10, "%d lines" % len(before), before)
 
 
 @case(daemon=False)

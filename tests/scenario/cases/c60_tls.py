@@ -146,11 +146,13 @@ def certificate_of_one_command(t):
             headers = [("Content-Type", "application/json"), ("Accept", mcp.BOTH), ("Authorization", "Bearer " + token),
                        ("Host", "%s:%d" % (name, daemon.plain_address[1]))]
             eq(conn.request("POST", "/mcp", headers, json.dumps(mcp.initialize()).encode()).status, 200, name)
-        ctl = [os.path.join(harness.BIN, "mcpgatectl"), "--socket", os.path.join(daemon.dir, "mcpgated", "admin.sock"), "connect", "--token-file", tokens]
+        ctl = [os.path.join(harness.BIN, "mcpgatectl"), "connect", "--token-file", tokens]
+        env = dict(os.environ, MCPGATED_SOCKET=os.path.join(daemon.dir, "mcpgated", "admin.sock"))
         url = "https://localhost:%d/mcp" % daemon.plain_address[1]
         name = re.search(r"ready: (\S+) ", "\n".join(daemon.lines)).group(1)
         for args, said in (([url], "SSL"), ([url, "--ca", file], '"protocolVersion"'), ([name], '"protocolVersion"')):
-            done = subprocess.run(ctl + args, input=json.dumps(mcp.initialize()) + "\n", capture_output=True, text=True, timeout=20 * harness.SLOW)
+            done = subprocess.run(ctl + args, input=json.dumps(mcp.initialize()) + "\n", capture_output=True, text=True, timeout=20 * harness.SLOW,
+                                  env=env)
             ok(said in done.stdout + done.stderr, " ".join(args), done.stdout, done.stderr)
         eq(daemon.stop(), [])
         t.daemons.remove(daemon)

@@ -72,8 +72,11 @@ def nobody_is_asked_for_a_token(t):
     for value in ("Basic YTpi", ALICE):
         answer = post(t, [("Authorization", value)])
         eq(answer.status, 401, "AUTH-IN-05: another scheme is none")
-        ok("Bearer TOKEN" in json.loads(answer.body)["error_description"], "it is told apart from none")
-    eq(post(t, [("Cookie", "access_token=" + ALICE), ("X-Api-Key", ALICE)]).status, 401, "AUTH-IN-02")
+        ok("came, but not as 'Authorization: Bearer TOKEN'" in json.loads(answer.body)["error_description"], "it is told apart from none")
+    answer = post(t, [("Cookie", "access_token=" + ALICE), ("X-Api-Key", ALICE)])
+    eq((answer.status, "came, but as X-API-Key" in answer.body.decode()), (401, True), "AUTH-IN-02")
+    eq(post(t, [("Authorization", "Bearer Bearer " + ALICE)]).status, 400)
+    t.daemon.wait_log("caller_refused", "status=400", "server=main", "does not hold one token")
 
 
 @case

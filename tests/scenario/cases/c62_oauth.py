@@ -488,7 +488,7 @@ def servers_are_told_whose_they_are(t):
             error = json.loads(response.body)["error"]
             eq((response.status, error["code"], error["data"]["reason"]), (403, -32603, "forbidden"), name)
             eq((response.header("www-authenticate"), "team" in error["message"]), (None, False))
-    t.daemon.wait_log("claim_missing", "server=session", "claim=team")
+    t.daemon.wait_log("claim_missing", "server=session", "principal=dave", "claim=team")
 
 
 @case(daemon=False, deadline=30)
@@ -686,8 +686,9 @@ def an_issuer_that_is_away_is_told(t):
 def the_log_names_callers_and_audiences(t):
     """AUTH-LOG-01: the line of a session names its caller; that of a refusal says which audience a token has, and which it needs."""
     i = begin(t)
-    t.session(token=i.token(RESOURCE))
-    t.daemon.wait_log("session_start", "principal=alice ")
+    t.session(token=i.token(RESOURCE)).delete()
+    for event in ("session_start", "session_end"):
+        t.daemon.wait_log(event, "principal=alice ")
     eq(send(t, mcp.bearer(i.token([ORIGIN + "/main", "x"]))).status, 401)
     t.daemon.wait_log("caller_refused", "cause=\"`aud` is %s/main,x, not %s\"" % (ORIGIN, RESOURCE))
     eq(send(t, mcp.bearer(i.token(None))).status, 401)

@@ -109,7 +109,7 @@ def person_is_shut_out_at_once(t):
     wait_for(lambda: not harness.is_alive(pid), 5, "the end of its process")
     ok(t.daemon.wait_log("token_refused", "reason=revoked"), "the reason")
     t.daemon.wait_log("session_end", "reason=denied")
-    t.daemon.wait_log("stream_over", "reason=denied")
+    t.daemon.wait_log("stream_over", "principal=alice", "reason=denied")
     other_stream.nothing(0.2)
     eq(kept.final(10)["result"]["content"][0]["text"], "kept")
     eq(ask(t, "GET", "/deny")["entries"], [{k: v for k, v in added.items() if k != "sessions_ended"}])

@@ -33,8 +33,9 @@ RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180
 
 def ctl(t, *args, status=0, socket=None, daemon=None, clean=True):
     """Runs it; returns (stdout, stderr) as text."""
-    argv = [os.path.join(harness.BIN, "mcpgatectl"), "--socket", socket or (daemon or t.daemon).admin] + list(args)
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=20 * harness.SLOW)
+    argv = [os.path.join(harness.BIN, "mcpgatectl")] + list(args)
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=20 * harness.SLOW,
+                          env=dict(os.environ, MCPGATED_SOCKET=socket or (daemon or t.daemon).admin))
     out, err = done.stdout.decode(), done.stderr.decode()
     eq(done.returncode, status, "exit status of %r; it said %r %r" % (args, out[-300:], err[-300:]))
     for text in (out, err) if clean else ():
@@ -112,6 +113,10 @@ def tables_on_a_terminal(t):
             out = on_terminal(columns, ctl_argv + [command])
             ok(max(map(len, out.splitlines())) <= columns, "%s in %d columns" % (command, columns), out)
             eq("no room for" in out, columns == 80 and command in ("status", "servers", "processes", "sessions"), out)
+    for columns in (80, 400):
+        out = re.sub(r"\x1b\[\??[0-9]*[A-Za-z]", "", on_terminal(columns, ctl_argv + ["top", "--once"]))
+        ok(max(map(len, out.splitlines())) <= columns, "top in %d columns" % columns, out)
+        eq(("(no room for: P50" in out, " P50 " in out), (columns == 80, columns == 400), out)
     narrow, wide = (" ".join(on_terminal(columns, ctl_argv + ["status"]).split()) for columns in (80, 400))
     ok("SERVER STATE PROCESSES SESSIONS" in narrow and "ERA FROM" in narrow.split("no room for: ")[1], "what is left", narrow)
     ok("SERVER STATE ISOLATION ERA ERA FROM PROCESSES" in wide, "all", wide)
@@ -262,8 +267,17 @@ def options_that_do_nothing(t):
                        (["status", "--claims", "{}"], "status takes no --claims: it is for can, tools, prompts, resources, call"),
                        (["deny", "list", "--sub", "a"], "deny takes no --sub: it is for deny add"),
                        (["deny", "remove", "1", "--for", "1h"], "deny takes no --for: it is for deny add"),
-                       (["doctor", "--oauth", "https://a.example", "-c", "f"], "doctor takes no --config: it is for client-config, doctor"),
-                       (["doctor", "-c", "f", "--", "true"], "doctor takes no --config"),
+                       (["doctor", "--oauth", "https://a.example", "-c", "f"],
+                        "doctor --oauth takes no --config: it is for client-config, doctor, connect\n"),
+                       (["doctor", "-c", "f", "--", "true"], "doctor -- takes no --config: it is for client-config, doctor, connect\n"),
+                       (["doctor", "-s", "/x", "main"], "doctor takes no --socket\n"),
+                       (["connect", "http://127.0.0.1:9/mcp", "-c", "f"], "connect URL takes no --config: it is for client-config, doctor, connect\n"),
+                       (["connect", "main", "-c", "f", "-s", "/x"], "connect --config takes no --socket\n"),
+                       (["top", "--once", "-n", "3"], "top --once takes no --count: it is for top\n"),
+                       (["adopt", "--undo", "--explain"], "adopt --explain takes no --undo: it is for adopt\n"),
+                       (["adopt", "-s", "/x"], "adopt takes no --socket\n"),
+                       (["token", "new", "--name", "a", "--name", "b"], "--name is given twice\n"),
+                       (["status", "-s", "/x", "-s", "/y"], "--socket is given twice\n"),
                        (["doctor", "--env", "A"], "doctor takes no --env: it is for doctor --"),
                        (["servers", "-f"], "servers takes no --follow: it is for logs"),
                        (["restart", "main", "--all"], "restart takes no --all: it is for pins, client-config"),
