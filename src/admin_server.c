@@ -189,6 +189,11 @@ void admin_server_tell_upgrade(struct admin_server *a, unsigned int outcome)
 	a->admin.upgrade = outcome;
 }
 
+void admin_server_tell_unsaved(struct admin_server *a, unsigned int kinds)
+{
+	a->admin.unsaved = kinds;
+}
+
 void admin_server_leave(struct admin_server *a)
 {
 	admin_leave(&a->admin);

@@ -57,6 +57,8 @@ void admin_server_tell_reloaded(struct admin_server *admin_server, uint64_t orde
 				struct slice report);
 /* What came of the last upgrade: enum ipc_upgrade, or any number. */
 void admin_server_tell_upgrade(struct admin_server *admin_server, unsigned int outcome);
+/* Which enum ipc_text cannot be saved, a bit for each. */
+void admin_server_tell_unsaved(struct admin_server *admin_server, unsigned int kinds);
 /* Like admin_leave. */
 void admin_server_leave(struct admin_server *admin_server);
 /* Accepts NULL. */

@@ -305,6 +305,8 @@ static void gateway_on_message(not_used struct spawner *spawner, const struct ip
 		gateway_on_reloaded(message->reloaded.order, message->reloaded.is_used != 0, fd);
 	else if (message->type == IPC_AUDIT)
 		gateway_on_audit(message->audit.error);
+	else if (message->type == IPC_UNSAVED)
+		admin_server_tell_unsaved(gateway->admin_server, message->unsaved.kinds);
 	else if (message->type == IPC_FETCHER)
 		gateway_on_fetcher(message);
 	else if (message->type == IPC_INHERIT)

@@ -62,7 +62,8 @@ struct admin {
 	char *reload_error;                  /* the first of the last reload; NULL: none */
 	uint64_t reload_failed_ms;           /* when that was, since 1970 */
 	unsigned int upgrade;                /* what came of the last one: enum ipc_upgrade */
-	char *page_token;                    /* NULL: the address of the page is read-only */
+	unsigned int unsaved; /* which enum ipc_text cannot be saved, a bit for each */
+	char *page_token;     /* NULL: the address of the page is read-only */
 	struct admin_conf conf;
 	uint64_t started_at_ms;
 };

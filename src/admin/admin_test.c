@@ -187,6 +187,12 @@ static void problems_are_found(void **state)
 		   "\"text\":\"the sandbox of b refuses nothing: its mode is report. ");
 	servers[1].conf.confinement.only_reports = false;
 	out.len = 0;
+	admin.unsaved = 1u << IPC_TEXT_SESSIONS;
+	reports_check(&admin, &out);
+	assert_has("{\"severity\":\"warn\",\"kind\":\"state_unsaved\",\"about\":\"sessions\","
+		   "\"text\":\"sessions cannot be saved, and end with this daemon: ");
+	admin.unsaved = 0;
+	out.len = 0;
 	servers[1].is_retired = true; /* by a reload, while the first one takes its place */
 	reports_check(&admin, &out);
 	assert_null(strstr(out.data, "pins_wait"));

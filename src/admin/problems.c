@@ -443,6 +443,21 @@ static void find_of_reload(const struct admin *admin, struct problems *list)
 		 format_time(admin->reload_failed_ms, at), admin->reload_error);
 }
 
+/* What the keeper cannot write. */
+static void find_unsaved(unsigned int unsaved, struct problems *list)
+{
+	if ((unsaved & 1u << IPC_TEXT_SESSIONS) != 0)
+		list_add(
+			list, PROBLEM_KIND_STATE_UNSAVED, NULL, "sessions",
+			"sessions cannot be saved, and end with this daemon: sessions_unsaved in the "
+			"log says why; `sessions.persist: false` if that is meant");
+	if ((unsaved & 1u << IPC_TEXT_PINS) != 0)
+		list_add(
+			list, PROBLEM_KIND_STATE_UNSAVED, NULL, "pins",
+			"what is known of definitions (pin) cannot be saved, and is forgotten with "
+			"this daemon: pins_unsaved in the log says why");
+}
+
 void problems_find(const struct admin *admin, struct problems *list_r)
 {
 	const struct router *router = admin->conf.router;
@@ -454,6 +469,7 @@ void problems_find(const struct admin *admin, struct problems *list_r)
 	find_of_audit(router->audit, list_r);
 	find_of_servers(admin, list_r);
 	find_of_reload(admin, list_r);
+	find_unsaved(admin->unsaved, list_r);
 	if (admin->upgrade == IPC_UPGRADE_FAILED)
 		list_add(list_r, PROBLEM_KIND_UPGRADE_FAILED, NULL, NULL,
 			 "the last upgrade has failed, and the program from before runs: "

@@ -339,8 +339,8 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	keeper->owes_hand_over = false;
 	keeper->upgrade->order = 0; /* who has ordered it has gone with it */
 	keeper->ping = PING_NONE;
-	keeper->watchdog_at_ms = 0;                 /* the next gateway is asked at once */
-	text_stores_note_all(&keeper->text_stores); /* it may not have come to tell */
+	keeper->watchdog_at_ms = 0; /* the next gateway is asked at once */
+	text_stores_on_gateway_exit(&keeper->text_stores);
 	may_restart = gateway_process_on_exit(&keeper->gateway);
 	if (keeper->state == KEEPER_UPGRADING) {
 		children_keep_orderly(&keeper->children);
@@ -668,6 +668,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	fetcher_process_tell(&keeper->fetcher);
 	audit_writer_tell(&keeper->audit, keeper->gateway.fd);
+	text_stores_tell(&keeper->text_stores, keeper->gateway.fd);
 	children_tell(&keeper->children);
 	/* Behind the answer to whoever has ordered it, and behind the processes that it is to keep. */
 	if (keeper->owes_hand_over && !reload_has_untold(&keeper->reload) &&

@@ -382,10 +382,24 @@ void text_stores_note(struct text_stores *stores, uint32_t kind)
 		text_store_note(&stores->items[kind]);
 }
 
-void text_stores_note_all(struct text_stores *stores)
+void text_stores_on_gateway_exit(struct text_stores *stores)
 {
+	stores->told = 0;
 	for (uint32_t kind = 0; kind < IPC_TEXT_KINDS; kind++)
 		text_store_note(&stores->items[kind]);
+}
+
+void text_stores_tell(struct text_stores *stores, int gateway_fd)
+{
+	struct ipc_message message = { .type = IPC_UNSAVED };
+	struct error err;
+
+	CHECK(gateway_fd >= 0);
+	for (uint32_t kind = 0; kind < IPC_TEXT_KINDS; kind++)
+		if (stores->items[kind].is_used && stores->items[kind].has_failed)
+			message.unsaved.kinds |= (uint8_t)(1u << kind);
+	if (message.unsaved.kinds != stores->told && ipc_send(gateway_fd, &message, &err) == 0)
+		stores->told = message.unsaved.kinds;
 }
 
 static uint64_t do_due(struct text_store *store)
@@ -472,6 +486,7 @@ static int text_store_init(struct text_store *store, const struct text_kind *kin
 int text_stores_init(struct text_stores *stores, const struct config *config, struct handover *from,
 		     struct error *err)
 {
+	stores->told = 0;
 	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
 		if (text_store_init(&stores->items[i], &kinds[i], config, from, err) < 0)
 			return -1;

@@ -45,6 +45,7 @@ struct text_store {
 
 struct text_stores {
 	struct text_store items[IPC_TEXT_KINDS]; /* by enum ipc_text */
+	uint8_t told; /* which cannot be saved, as the gateway knows it */
 };
 
 /*
@@ -59,9 +60,12 @@ void text_stores_hand_over(const struct text_stores *stores, struct handover *to
 void text_stores_renew(struct text_stores *stores, const struct config *config);
 /* Writes what has not been written. */
 void text_stores_fini(struct text_stores *stores);
-/* Handles a gateway's IPC_TEXT of this kind, which may be any number; or of all. */
+/* Handles a gateway's IPC_TEXT of this kind, which may be any number. */
 void text_stores_note(struct text_stores *stores, uint32_t kind);
-void text_stores_note_all(struct text_stores *stores);
+/* A gateway has gone: whatever it has not told may have changed, and the next one knows nothing. */
+void text_stores_on_gateway_exit(struct text_stores *stores);
+/* Sends which texts cannot be saved, if that has changed. */
+void text_stores_tell(struct text_stores *stores, int gateway_fd);
 /*
  * Writes what is due, and retries failures later. Returns when something will be due; UINT64_MAX:
  * nothing to write.

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,29 @@ static size_t count_bytes(void)
 	return count;
 }
 
+#define NOTHING_TOLD 256
+
+/* What a gateway is told: a bit for each text that cannot be saved. */
+static unsigned int tell(void)
+{
+	struct ipc_message message = { .type = 0 };
+	struct error err;
+	int pair[2];
+	int received;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+				    pair),
+			 0);
+	text_stores_tell(&stores, pair[0]);
+	received = ipc_recv(pair[1], &message, &err);
+	close(pair[0]);
+	close(pair[1]);
+	if (received <= 0)
+		return NOTHING_TOLD;
+	assert_int_equal(message.type, IPC_UNSAVED);
+	return message.unsaved.kinds;
+}
+
 static void pins_outlive_gateway_and_daemon(void **state)
 {
 	struct stat status;
@@ -194,11 +218,17 @@ static void what_could_not_be_written_is_written_later(void **state)
 	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	assert_true(store->has_failed);
+	assert_int_equal(tell(), 1u << IPC_TEXT_PINS);
+	assert_int_equal(tell(), NOTHING_TOLD);
+	text_stores_on_gateway_exit(&stores);
+	assert_int_equal(tell(), 1u << IPC_TEXT_PINS); /* the next one does not know it */
 	assert_int_equal(access(path_of("pins"), F_OK), -1);
 	assert_int_equal(rmdir(path_of("pins.new")), 0);
 	assert_int_equal(text_stores_do_due(&stores), now_ms + TEXT_STORE_PINS_MS);
 	write_due();
 	assert_false(store->has_failed);
+	assert_int_equal(tell(), 0);
+	assert_int_equal(tell(), NOTHING_TOLD);
 	assert_int_equal(access(path_of("pins"), F_OK), 0);
 	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 }

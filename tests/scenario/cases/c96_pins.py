@@ -7,6 +7,7 @@ import json
 import os
 
 from c100_reload import reload
+from c64_deny import ask as operate
 from c65_doors import Way, each_way
 from c71_ctl import HOSTILE, ctl
 from c80_stateless import ask as discover
@@ -548,6 +549,22 @@ def no_state_directory(t):
     eq(tools(s), [SAFE, DO])
     lists.write(tools=[EVIL, DO])
     eq(tools(t.session()), [DO])
+    told = {problem["about"]: problem["text"] for problem in unsaved(t)}
+    ok("sessions_unsaved in the log" in told["sessions"] and "pins_unsaved in the log" in told["pins"], "check says so", told)
+    kill(t.daemon.find_gateway())
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) > 1, what="another gateway")
+    t.daemon.gateway = None
+    wait_for(lambda: len(unsaved(t)) == 2, what="what it is told")
+    os.chmod(state, 0o700)
+
+    def is_saved():
+        t.session()  # there is something to write
+        return not unsaved(t)
+    wait_for(is_saved, 15, "what can be written again")
+
+
+def unsaved(t):
+    return [problem for problem in operate(t, "GET", "/check")["problems"] if problem["kind"] == "state_unsaved"]
 
 
 @case(daemon=False, deadline=30)
