@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcpgated-fetch: fetches what the issuers of the configuration publish, asks them about tokens, and takes spans to the
- * collector of traces, for one gateway, and ends with it. It alone has libcurl, the resolver, the credentials for issuers
+ * mcpgated-fetch: fetches what the issuers of the configuration publish, asks them about tokens, gets tokens for servers
+ * behind a URL, and takes spans to the collector of traces, for one gateway, and ends with it. It alone has libcurl, the resolver, the credentials for issuers
  * and collector, and a way to connect. SEC-10, SEC-61.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "auth/fetch_service.h"
+#include "base/mem.h"
 #include "io/loop.h"
 #include "keeper/programs.h"
 #include "keeper/program_entry.h"
@@ -41,8 +42,16 @@ int main(void)
 	struct error err = { ERROR_NONE, "" };
 	struct loop *loop = loop_new(&err);
 
-	const struct fetch_service_conf conf = { &config->frontend.authorization.issuers,
-						 &config->traces.collector };
+	const struct credential_conf **credentials =
+		mem_zalloc((config->server_count + 1) * sizeof(*credentials));
+	struct fetch_service_conf conf = { .issuers = &config->frontend.authorization.issuers,
+					   .credentials = credentials,
+					   .collector = &config->traces.collector };
+
+	/* Its configuration has no other servers. */
+	for (; conf.credential_count < config->server_count; conf.credential_count++)
+		credentials[conf.credential_count] =
+			&config->servers[conf.credential_count].credential;
 
 	if (loop != NULL)
 		service = fetch_service_new(loop, &conf, FETCHER_GATEWAY, on_gateway_gone, loop,

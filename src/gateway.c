@@ -532,6 +532,7 @@ static int gateway_run(struct gateway_entry *entry)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}
+	credentials_use(&g.router.upstreams.credentials, g.fetch_client);
 	g.exporter = exporter_new(g.loop);
 	gateway_export(&g);
 	gateway_make_deny_list(&g);

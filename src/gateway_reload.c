@@ -323,6 +323,7 @@ static void use(struct gateway *g, struct next *next)
 	use_servers(g, next);
 	next->config = NULL; /* the table's */
 	use_front(g);
+	credentials_use(&g->router.upstreams.credentials, g->fetch_client);
 	gateway_use_deny_list(g); /* before anybody who has waited for a verdict is let in */
 	end_verifier(g, verifier_before, client_before);
 	use_rights(g, before);

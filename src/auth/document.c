@@ -114,7 +114,8 @@ char *issuer_metadata_url(const char *issuer, size_t at)
 
 int issuer_metadata_check(const json_t *document, const char *issuer, struct error *err)
 {
-	static const char *const addresses[] = { "jwks_uri", "introspection_endpoint" };
+	static const char *const addresses[] = { "jwks_uri", "introspection_endpoint",
+						 "token_endpoint" };
 	struct slice name = document_text(document, "issuer");
 	struct url own;
 

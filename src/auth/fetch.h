@@ -20,6 +20,11 @@ enum fetch_kind {
 	FETCH_METADATA,      /* the document, from the first of its places that has a good one */
 	FETCH_KEYS,          /* from jwks_uri; with an etag the answer may be 304 */
 	FETCH_INTROSPECTION, /* what it says about the token */
+	/*
+	 * a token for a server, made for the given one or of our own; the body of the answer is the token, and
+	 * retry_after_s how long it is good
+	 */
+	FETCH_TOKEN,
 	FETCH_KIND_COUNT,
 	FETCH_SPANS = FETCH_KIND_COUNT /* to be taken */
 };
@@ -39,7 +44,7 @@ struct fetch_answer {
 	struct slice body; /* max. FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
 	struct slice cache_control; /* header fields, empty if absent; borrowed as well */
 	struct slice etag;
-	uint32_t retry_after_s; /* Retry-After; 0: absent */
+	uint32_t retry_after_s; /* Retry-After; 0: absent. See FETCH_TOKEN */
 };
 
 typedef void fetch_done_fn(struct fetch *fetch, const struct fetch_answer *answer);

@@ -44,9 +44,9 @@ void fetch_client_connect(struct fetch_client *client, int fd);
  * Begins an inquiry; on_done is called later, exactly once, from the loop, unless inquiry_cancel
  * comes first. It may start the next inquiry and may free `inquiry`.
  *
- *	issuer   its number in the configuration
+ *	issuer   its number in the configuration; FETCH_TOKEN: that of the server among those with `auth`
  *	etag     FETCH_KEYS: of the known set, or NULL; at most FETCH_FIELD_BYTES_MAX
- *	token    FETCH_INTROSPECTION: the token in question, at most VERIFIER_TOKEN_BYTES_MAX
+ *	token    FETCH_INTROSPECTION, FETCH_TOKEN: the token in question, at most VERIFIER_TOKEN_BYTES_MAX
  */
 void inquiry_start(struct fetch_client *client, struct inquiry *inquiry, enum fetch_kind kind,
 		   size_t issuer, const char *etag, struct slice token);

@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "auth/client_auth.h"
 #include "auth/document.h"
@@ -15,8 +17,16 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "io/ipc_channel.h"
 #include "obs/log.h"
+
+#define TOKEN_USUAL_S 300        /* of a token whose answer does not say how long it is good */
+#define TOKEN_MOST_S (24 * 3600) /* then it is got anew */
+#define ERROR_WORD_MAX 64
+#define FORM_BYTES (16 * 1024) /* for all but secrets and tokens */
+#define TOKEN_EXCHANGE "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange"
+#define ACCESS_TOKEN "urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
 
 /* ---- sites ---- */
 
@@ -51,7 +61,9 @@ struct fetch_site {
 	char *configured_urls[FETCH_KIND_COUNT]; /* NULL: the metadata's */
 	char *found_urls[FETCH_KIND_COUNT];      /* NULL: not found (yet) */
 	bool may_introspect;
-	struct client_auth client_auth; /* if it may */
+	struct client_auth client_auth; /* if it may, or gives tokens */
+	const struct credential_conf
+		*credential; /* of a server; NULL: an issuer of callers' tokens */
 
 	struct fetch discovery;
 	size_t candidate;    /* which of the places is being asked */
@@ -76,12 +88,14 @@ static const struct {
 	[FETCH_METADATA] = { 1, 1000, 60 * 1000 },
 	[FETCH_KEYS] = { 1, 1000, 60 * 1000 },
 	[FETCH_INTROSPECTION] = { INTROSPECTIONS_MAX, 1, 2000 },
+	[FETCH_TOKEN] = { INTROSPECTIONS_MAX, 10, 10 * 1000 },
 };
 
 /* The member of the metadata that says where. */
 static const char *const members[FETCH_KIND_COUNT] = {
 	[FETCH_KEYS] = "jwks_uri",
 	[FETCH_INTROSPECTION] = "introspection_endpoint",
+	[FETCH_TOKEN] = "token_endpoint",
 };
 
 /* ---- questions ---- */
@@ -112,9 +126,65 @@ static void question_tell(struct site_question *question, const struct fetch_ans
 	question->on_done(question, answer);
 }
 
+/* Of an answer of the token endpoint: the token, and how long it is good. Returns -1 and err if there is none. */
+static int read_token(const json_t *document, struct slice *token_r, uint32_t *good_s_r,
+		      struct error *err)
+{
+	const char *type = document_string(document, "token_type");
+	const char *token = document_string(document, "access_token");
+	const json_t *good = json_object_get(document, "expires_in");
+	json_int_t good_s = json_is_integer(good) ? json_integer_value(good) : TOKEN_USUAL_S;
+
+	if (json_is_real(good))
+		good_s = (json_int_t)json_real_value(good);
+	if (type == NULL || strcasecmp(type, "Bearer") != 0)
+		return error_set(err, ERROR_INVALID, "its answer is no bearer token");
+	if (token == NULL || !text_is_b64token(slice_str(token)))
+		return error_set(err, ERROR_INVALID, "the token in its answer is none");
+	*token_r = slice_str(token);
+	*good_s_r = (uint32_t)(good_s < 0 ? 0 : good_s > TOKEN_MOST_S ? TOKEN_MOST_S : good_s);
+	return 0;
+}
+
+/* RFC 6749 s5.2: a word of a few. Whatever else stands there may be anything, also a secret of ours. */
+static void word_refusal(const json_t *document, const struct fetch_answer *answer,
+			 struct error *err)
+{
+	const char *word = document != NULL ? document_string(document, "error") : NULL;
+
+	if (word != NULL && strlen(word) <= ERROR_WORD_MAX && slice_is_name(slice_str(word), "_-"))
+		error_set(err, ERROR_INVALID, "it refused: %s", word);
+	else if (answer->status != 0)
+		error_set(err, ERROR_INVALID, "it answered with status %d", answer->status);
+	else
+		error_set(err, ERROR_INVALID, "%s", answer->error);
+}
+
+static void question_tell_token(struct site_question *question, const struct fetch_answer *answer)
+{
+	struct fetch_answer told = { .status = answer->status };
+	struct error err = { ERROR_NONE, "" };
+	json_t *document = document_parse(answer->body, &err);
+
+	if (answer->status != 200)
+		word_refusal(document, answer, &err);
+	else if (document != NULL)
+		(void)!read_token(document, &told.body, &told.retry_after_s, &err);
+	if (err.kind != ERROR_NONE || told.body.n == 0)
+		told = (struct fetch_answer){ .error = err.text };
+	question_tell(question, &told);
+	if (document != NULL)
+		json_decref(document);
+}
+
 static void question_on_fetched(struct fetch *fetch, const struct fetch_answer *answer)
 {
-	question_tell(container_of(fetch, struct site_question, fetch), answer);
+	struct site_question *question = container_of(fetch, struct site_question, fetch);
+
+	if (question->kind == FETCH_TOKEN)
+		question_tell_token(question, answer);
+	else
+		question_tell(question, answer);
 }
 
 static struct fetch_request site_request(const struct fetch_site *site, const char *url)
@@ -127,14 +197,49 @@ static struct fetch_request site_request(const struct fetch_site *site, const ch
 	};
 }
 
+static void append_field(struct buf *form, const char *name, struct slice value)
+{
+	if (value.n == 0)
+		return;
+	buf_printf(form, "&%s=", name);
+	client_auth_append(form, value);
+}
+
+/* The request for a token, but for who asks. RFC 6749 s4.4.2, RFC 8693 s2.1, RFC 8707 s2 */
+static void append_grant(const struct credential_conf *conf, struct slice token, struct buf *form)
+{
+	at_end(buf_fini) struct buf scopes = { .data = NULL };
+
+	for (size_t i = 0; i < conf->scopes.count; i++) {
+		if (i > 0)
+			buf_append_char(&scopes, ' ');
+		buf_append_slice(&scopes, conf->scopes.items[i]);
+	}
+	buf_append_str(form, conf->grant == CREDENTIAL_CLIENT ?
+				     "grant_type=client_credentials" :
+				     "grant_type=" TOKEN_EXCHANGE
+				     "&subject_token_type=" ACCESS_TOKEN
+				     "&requested_token_type=" ACCESS_TOKEN);
+	if (conf->grant == CREDENTIAL_EXCHANGE)
+		append_field(form, "subject_token", token);
+	append_field(form, "scope", buf_slice(&scopes));
+	append_field(form, "resource", slice_or_empty(conf->resource));
+	append_field(form, "audience", slice_or_empty(conf->audience));
+}
+
 /* Enough for all, so that it does not move, and is wiped as a whole. */
 static void service_make_form(const struct site_question *question, struct buf *form_r)
 {
+	const struct credential_conf *credential = question->site->credential;
 	at_end(buf_wipe) struct buf own = { .data = NULL };
 
 	client_auth_begin_form(&question->site->client_auth, &own);
-	buf_reserve(form_r, own.len + question->token.len * 3 + 64);
+	buf_reserve(form_r, own.len + question->token.len * 3 + FORM_BYTES);
 	buf_append_slice(form_r, buf_slice(&own));
+	if (question->kind == FETCH_TOKEN) {
+		append_grant(credential, buf_slice(&question->token), form_r);
+		return;
+	}
 	buf_append_str(form_r, "token=");
 	client_auth_append(form_r, buf_slice(&question->token));
 	buf_append_str(form_r, "&token_type_hint=access_token");
@@ -146,7 +251,7 @@ static void question_send(struct site_question *question, const char *url)
 	struct fetch_request request = site_request(site, url);
 	at_end(buf_wipe) struct buf form = { .data = NULL };
 
-	if (question->kind == FETCH_INTROSPECTION) {
+	if (question->kind == FETCH_INTROSPECTION || question->kind == FETCH_TOKEN) {
 		service_make_form(question, &form);
 		request.body = buf_slice(&form);
 		request.media_type = FETCH_FORM;
@@ -278,8 +383,14 @@ static bool is_etag(struct slice text)
 static int site_check(struct fetch_site *site, enum fetch_kind kind, struct slice etag,
 		      struct slice token, struct error *err)
 {
+	bool needs_token =
+		kind == FETCH_INTROSPECTION || (kind == FETCH_TOKEN && site->credential != NULL &&
+						site->credential->grant == CREDENTIAL_EXCHANGE);
+
+	/* A site of callers' tokens gives none, and that of a server does nothing else. */
 	if (!is_etag(etag) || (kind != FETCH_KEYS && etag.n > 0) ||
-	    token.n > VERIFIER_TOKEN_BYTES_MAX || (kind == FETCH_INTROSPECTION) != (token.n > 0))
+	    token.n > VERIFIER_TOKEN_BYTES_MAX || needs_token != (token.n > 0) ||
+	    (kind == FETCH_TOKEN) != (site->credential != NULL))
 		return error_set(err, ERROR_INVALID, "this is not a valid question");
 	if (kind == FETCH_INTROSPECTION && !site->may_introspect)
 		return error_set(err, ERROR_INVALID, "this issuer is not asked about tokens");
@@ -351,6 +462,8 @@ static int site_set_addresses(struct fetch_site *site, const struct verifier_iss
 		(struct address_filter){ url_is_loopback(&url), conf->allow_private };
 	site->configured_urls[FETCH_KEYS] = dup_or_null(conf->jwks_uri);
 	site->configured_urls[FETCH_INTROSPECTION] = dup_or_null(conf->introspection_endpoint);
+	if (site->credential != NULL)
+		site->configured_urls[FETCH_TOKEN] = dup_or_null(site->credential->token_endpoint);
 	if (!site->allow_http && site->ca.n == 0)
 		return error_set(err, ERROR_SYSTEM,
 				 "the system has no CA certificates (package ca-certificates) and "
@@ -371,8 +484,8 @@ static int site_set_credentials(struct fetch_site *site, const struct verifier_i
 		.key_id = conf->client_key_id,
 	};
 
-	site->may_introspect = conf->client_id != NULL;
-	return site->may_introspect ? client_auth_init(&site->client_auth, &own, err) : 0;
+	site->may_introspect = conf->client_id != NULL && site->credential == NULL;
+	return conf->client_id != NULL ? client_auth_init(&site->client_auth, &own, err) : 0;
 }
 
 /* No question may be under way. */
@@ -390,11 +503,13 @@ static void fetch_site_fini(struct fetch_site *site)
 	free(site->own_ca);
 }
 
-/* Copies what it keeps of conf. */
+/* Copies what it keeps of conf. credential, of a server, is borrowed, or NULL. */
 static int fetch_site_init(struct fetch_site *site, struct loop *loop,
-			   const struct verifier_issuer_conf *conf, struct error *err)
+			   const struct verifier_issuer_conf *conf,
+			   const struct credential_conf *credential, struct error *err)
 {
 	*site = (struct fetch_site){
+		.credential = credential,
 		.issuer = mem_strdup(conf->issuer),
 		.own_ca = conf->ca.n > 0 ? mem_dup_slice(conf->ca) : NULL,
 	};
@@ -424,8 +539,9 @@ struct export
 
 struct fetch_service {
 	struct ipc_channel wire;
-	struct fetch_site *sites;
+	struct fetch_site *sites; /* of the issuers, then of the servers with `auth` */
 	size_t count;
+	size_t issuers;
 	struct list tickets;
 	struct collector *collector; /* NULL: there is none */
 	struct export export;
@@ -560,20 +676,20 @@ static void service_ask(struct fetch_service *service, const struct ipc_message 
 	uint32_t id = message->ask.id, kind = message->ask.kind, issuer = message->ask.issuer;
 	struct error err = { ERROR_INVALID, "there is no such issuer, or nothing of that kind" };
 	struct ticket *ticket;
+	size_t site = kind == FETCH_TOKEN ? service->issuers + issuer : issuer;
 
 	if (kind == FETCH_SPANS) {
 		service_begin_export(service, id, message->ask.body_bytes);
 		return;
 	}
-	if (issuer < service->count && kind < FETCH_KIND_COUNT) {
+	if (site < service->count && kind < FETCH_KIND_COUNT) {
 		ticket = mem_zalloc(sizeof(*ticket));
 		ticket->service = service;
 		ticket->id = id;
 		ticket->question.on_done = ticket_on_done;
 		list_append(&service->tickets, &ticket->link);
-		if (fetch_site_ask(&service->sites[issuer], &ticket->question,
-				   (enum fetch_kind)kind, message->texts[0], message->texts[1],
-				   &err) == 0)
+		if (fetch_site_ask(&service->sites[site], &ticket->question, (enum fetch_kind)kind,
+				   message->texts[0], message->texts[1], &err) == 0)
 			return;
 		ticket_free(ticket);
 	}
@@ -643,10 +759,19 @@ struct fetch_service *fetch_service_new(struct loop *loop, const struct fetch_se
 	list_init(&service->tickets);
 	ipc_channel_init(&service->wire, loop, &service_ops);
 	service->wire.unsent_bytes_max = UNSENT_BYTES_MAX;
-	service->sites = mem_zalloc((issuers->count + 1) * sizeof(*service->sites));
-	for (; service->count < issuers->count; service->count++) {
+	service->issuers = issuers->count;
+	service->sites =
+		mem_zalloc((issuers->count + conf->credential_count + 1) * sizeof(*service->sites));
+	for (; service->count < issuers->count + conf->credential_count; service->count++) {
+		const struct credential_conf *credential =
+			service->count < issuers->count ?
+				NULL :
+				conf->credentials[service->count - issuers->count];
+
 		if (fetch_site_init(&service->sites[service->count], loop,
-				    &issuers->items[service->count], err) < 0) {
+				    credential != NULL ? &credential->at :
+							 &issuers->items[service->count],
+				    credential, err) < 0) {
 			fetch_service_free(&service);
 			return NULL;
 		}

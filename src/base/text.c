@@ -300,6 +300,24 @@ size_t text_verbatim_length(struct slice s)
 	return plain_length(s, '"');
 }
 
+bool text_is_b64token(struct slice s)
+{
+	static const bool allowed[256] = {
+		['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+		['-'] = true,         ['.'] = true,         ['_'] = true,
+		['~'] = true,         ['+'] = true,         ['/'] = true,
+	};
+	size_t i = 0;
+
+	while (i < s.n && allowed[(unsigned char)s.p[i]])
+		i++;
+	if (i == 0)
+		return false;
+	while (i < s.n && s.p[i] == '=')
+		i++;
+	return i == s.n;
+}
+
 bool text_is_utf8(struct slice s)
 {
 	while (s.n > 0) {

@@ -53,6 +53,8 @@ size_t text_plain_length(struct slice s);
 size_t text_verbatim_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
+/* Whether it can be a bearer token: 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=". RFC 6750 s2.1 */
+bool text_is_b64token(struct slice s);
 /* The rest of text_is_lookalike. */
 bool text_folds_to(struct slice name, struct slice known);
 /*

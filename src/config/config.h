@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "auth/collector.h"
+#include "auth/fetch_service.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -87,7 +88,8 @@ struct config_server {
 	/* of a URL: */
 	char *ca_file, *certificate_file, *key_file, *proxy;
 	bool allow_private;
-	struct config_pair *env; /* of a URL: the header fields */
+	struct credential_conf credential; /* auth */
+	struct config_pair *env;           /* of a URL: the header fields */
 	size_t env_count;
 	struct slices inherit_env;
 	struct slices redact;  /* patterns */
@@ -218,7 +220,7 @@ void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
 /* The index of the server with this name; server_count: there is none. */
 size_t config_find_server(const struct config *config, const char *name);
-/* Whether the fetcher has anything to do: there are issuers or a trace collector. */
+/* Whether the fetcher has anything to do: there are issuers, a trace collector, or servers with `auth`. */
 bool config_is_fetching(const struct config *config);
 
 /*
@@ -232,8 +234,8 @@ void config_print(const struct config *config, FILE *out);
  */
 void config_print_for_gateway(const struct config *config, FILE *out);
 /*
- * What the fetcher needs: the log, who may call, and traces, with the secrets for the issuers and
- * the collector.
+ * What the fetcher needs: the log, who may call, traces, and `auth` of servers, with the secrets for
+ * the issuers and the collector.
  */
 void config_print_for_fetcher(const struct config *config, FILE *out);
 /*

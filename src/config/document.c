@@ -95,8 +95,32 @@ void config_print_for_gateway(const struct config *config, FILE *out)
 
 bool config_is_fetching(const struct config *config)
 {
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].credential.grant != CREDENTIAL_NONE)
+			return true;
 	return config->frontend.authorization.issuers.count > 0 ||
 	       config->traces.collector.endpoint != NULL;
+}
+
+/* Those that the fetcher gets tokens for, and of these no more than that. */
+static void print_credentials(const struct config *config, FILE *out)
+{
+	bool is_first = true;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+		at_end(buf_fini) struct buf url = { 0 };
+
+		if (server->credential.grant == CREDENTIAL_NONE)
+			continue;
+		if (is_first)
+			fputs("servers:\n", out);
+		is_first = false;
+		print_name(server->conf.name, out);
+		yaml_append_text(&url, server->url);
+		fprintf(out, "    url: %s\n    auth:\n", buf_terminate(&url));
+		table_print(TABLE_FOR_FETCHER, OPTIONS_SERVER ".auth", server, 6, out);
+	}
 }
 
 void config_print_for_fetcher(const struct config *config, FILE *out)
@@ -107,6 +131,7 @@ void config_print_for_fetcher(const struct config *config, FILE *out)
 		fprintf(out, "%s:\n", sections[i]);
 		table_print(TABLE_FOR_FETCHER, sections[i], config, 2, out);
 	}
+	print_credentials(config, out);
 }
 
 /* ---- the sample ---- */

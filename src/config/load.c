@@ -612,6 +612,14 @@ static void load_authorities(const struct types_context *context, const struct t
 			       &issuers->items[i].ca);
 	load_authority(context, tree_below(tree_below(root, "traces"), "otlp"), collector->ca_file,
 		       &collector->ca);
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct config_server *server = &config->servers[i];
+		const struct tree *at =
+			tree_below(tree_below(root, config_section_of(server)), server->conf.name);
+
+		load_authority(context, tree_below(at, "auth"), server->credential.at.ca_file,
+			       &server->credential.at.ca);
+	}
 }
 
 /* ---- what follows from the options ---- */
@@ -642,6 +650,35 @@ static void collect_claims(struct config_server *server)
 	}
 }
 
+/* Numbered as the fetcher has them, which knows no others. A fragment is nothing that a token can be for. */
+static void finish_credential(const struct config *config, struct config_server *server)
+{
+	struct credential_conf *credential = &server->credential;
+	struct server_conf *conf = &server->conf;
+
+	/* The callers of an endpoint are those of its servers. */
+	for (size_t i = 0; i < conf->legs.count; i++) {
+		size_t leg = config_find_server(config, conf->legs.items[i].server.p);
+
+		server->endpoint.place.keeps_token |=
+			leg < config->server_count &&
+			config->servers[leg].credential.grant == CREDENTIAL_EXCHANGE;
+	}
+	if (credential->grant == CREDENTIAL_NONE)
+		return;
+	conf->credential = 1;
+	for (const struct config_server *other = config->servers; other < server; other++)
+		conf->credential += other->credential.grant != CREDENTIAL_NONE;
+	conf->exchanges = credential->grant == CREDENTIAL_EXCHANGE;
+	if (conf->exchanges)
+		conf->is_tried = false; /* there is no caller yet */
+	server->endpoint.place.keeps_token = conf->exchanges;
+	if (credential->resource == NULL && credential->audience == NULL && server->url != NULL &&
+	    !slice_has_prefix(slice_str(server->url), SLICE_LIT(URL_OF_SOCKET)))
+		credential->resource =
+			mem_printf("%.*s", (int)strcspn(server->url, "#"), server->url);
+}
+
 static void finish_server(struct config *config, struct config_server *server)
 {
 	struct server_conf *conf = &server->conf;
@@ -653,6 +690,7 @@ static void finish_server(struct config *config, struct config_server *server)
 	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
 	collect_claims(server);
+	finish_credential(config, server);
 	/* A pattern that is none is left out here; the rules refuse it. */
 	for (size_t i = 0; i < server->redact.count; i++)
 		(void)!redact_add(&conf->redact, server->redact.items[i], NULL);
@@ -891,6 +929,7 @@ static void finish_free(struct config *config)
 		struct endpoint *endpoint = &config->servers[i].endpoint;
 
 		texts_free(&config->servers[i].conf.claims);
+		texts_free_one(&config->servers[i].credential.at.ca);
 		permissions_free(&config->servers[i].conf.permissions);
 		call_limits_free(&config->servers[i].conf.limits);
 		needs_free(&config->servers[i].conf.needs);

@@ -381,7 +381,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "defaults: {quux: shared}\n",
 		"F:2:12: unknown key 'quux'; the keys here are: "
-		"command, args, url, headers, ca, certificate, key, proxy, allow_private, env, inherit_env, cwd, user, umask, path, card, enabled, "
+		"command, args, url, headers, auth, ca, certificate, key, proxy, allow_private, env, inherit_env, cwd, user, umask, path, card, enabled, "
 		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, hide, tools, prompts, "
 		"templates, rate, concurrency, pin, sanitize, redact, tool_timeout, stop, "

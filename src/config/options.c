@@ -62,6 +62,41 @@
 #define NEEDS_TOKENS \
 	RELATIONS(NEEDS("auth.mode", .words = "token oauth", .why = "no token is required here"))
 
+#define CREDENTIAL(member) SERVER(credential.member)
+#define CREDENTIAL_AT(member) SERVER(credential.at.member)
+
+/* Who we are at an authorization server: of a struct verifier_issuer_conf. */
+#define CLIENT_AT(path_, FIELD_, ...)                                                                                            \
+	OPTION(path_ ".client_id", TEXT, FIELD_(client_id), .example = "mcpgated",                                               \
+	       .help = "The gateway's client id at the issuer.", __VA_ARGS__),                                                   \
+		OPTION(path_ ".client_secret", SECRET, FIELD_(client_secret),                                                    \
+		       .example = "{file: /etc/mcpgated/client.secret}", .otherwise = "none",                                    \
+		       RELATIONS(COMPLETE(path_ ".client_id")),                                                                  \
+		       .help = "The gateway's client secret at the issuer."),                                                    \
+		OPTION(path_ ".auth_method", ENUM, FIELD_(auth_method),                                                          \
+		       .def = "client_secret_basic",                                                                             \
+		       CHOICES({ "client_secret_basic", CLIENT_SECRET_BASIC },                                                   \
+			       { "client_secret_post", CLIENT_SECRET_POST },                                                     \
+			       { "private_key_jwt", CLIENT_PRIVATE_KEY_JWT }),                                                   \
+		       .help = "How the gateway authenticates: with client_secret in the Authorization header or in "            \
+			       "the form, or with a JWT signed with client_key (RFC 7523)."),                                    \
+		OPTION(path_ ".client_key", SECRET, FIELD_(client_key),                                                          \
+		       .example = "{file: /etc/mcpgated/client.key}", .otherwise = "none",                                       \
+		       RELATIONS(COMPLETE(path_ ".client_id")),                                                                  \
+		       .help = "For private_key_jwt, in place of client_secret: the gateway's private key in PEM form, without " \
+			       "a passphrase. An RSA key signs with RS256; an EC key with ES256, ES384 or ES512, depending on "  \
+			       "its curve; an Ed25519 key with EdDSA."),                                                         \
+		OPTION(path_ ".client_key_id", TEXT, FIELD_(client_key_id),                                                      \
+		       .example = "mcpgated-1", .otherwise = "no kid is sent",                                                   \
+		       .help = "The kid under which the issuer knows that key.")
+/* How it is reached. */
+#define REACHED_AT(path_, FIELD_)                                                                                               \
+	OPTION(path_ ".ca", TEXT, FIELD_(ca_file), .reader = OPTION_FOR_FETCHER,                                                \
+	       .example = "/etc/mcpgated/id-ca.crt", .otherwise = "the system's",                                               \
+	       .help = "PEM file with the CA certificates that the issuer's TLS certificate may be issued by. Read at start."), \
+		OPTION(path_ ".allow_private", BOOL, FIELD_(allow_private), .def = "false",                                     \
+		       .help = "The issuer's addresses may be loopback or private ones. Link-local addresses are never allowed.")
+
 #define MAY(path_, KIND, list, ...)          \
 	OPTION("servers.NAME." path_, TEXTS, \
 	       SERVER(conf.permissions.kinds[PERMISSION_##KIND].list), RULE, __VA_ARGS__)
@@ -97,10 +132,9 @@
 
 const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
-	       .help = "More files, by path or pattern, relative to the directory of this file; "
-		       "the matches of a pattern are sorted by name. They may contain servers, endpoints, "
-		       "auth.tokens and auth.issuers, which are added to those here; a duplicate "
-		       "name is an error. Like this file, only their owner may have write access."),
+	       .help = "More files, by path or pattern, relative to the directory of this file; the matches of a pattern are "
+		       "sorted by name. They may contain servers, endpoints, auth.tokens and auth.issuers, which are added "
+		       "to those here; a duplicate name is an error. Like this file, only their owner may have write access."),
 	OPTION("listen", GROUP, LIST(struct config, listen),
 	       RECORDS(OPTIONS_LISTEN, struct config_listen), .list = OPTION_LIST_NEVER_EMPTY,
 	       .help = "Where clients connect."),
@@ -112,10 +146,9 @@ const struct option options_table[] = {
 	OPTION("listen[].tls", GROUP, LIST(struct config_listen, tls),
 	       RECORDS(OPTIONS_TLS, struct config_tls), .list = OPTION_LIST_OR_ONE,
 	       .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
-	       .help = "Enables TLS on this address, with one certificate or a list of several. "
-		       "With several, a client gets the first one that matches the name it asks "
-		       "for, or else the first in the list. The files are read again on SIGHUP "
-		       "(systemctl reload)."),
+	       .help = "Enables TLS on this address, with one certificate or a list of several. With several, a client gets "
+		       "the first one that matches the name it asks for, or else the first in the list. The files are read "
+		       "again on SIGHUP (systemctl reload)."),
 	OPTION("listen[].tls[].certificate", TEXT, TLS(certificate), REQUIRED,
 	       .example = "/etc/mcpgated/tls.crt",
 	       .help = "Absolute path of a PEM file with the certificate, followed by its "
@@ -143,22 +176,19 @@ const struct option options_table[] = {
 
 	SECTION("admin", .help = "What the operator connects to."),
 	OPTION("admin.address", TEXT, TOP(admin_address), .def = "auto", .form = form_admin,
-	       .help = "unix:PATH: the socket for mcpgatectl, accessible only to the daemon's "
-		       "user and root. auto: admin.sock in the runtime directory that systemd "
-		       "made for the daemon (/run/mcpgated), else in mcpgated/ below "
-		       "XDG_RUNTIME_DIR, else, for root, in /run/mcpgated; if there is none of "
-		       "these, there is no admin socket; if another daemon has it, it is "
-		       "admin-PID.sock beside that. off: no admin socket."),
+	       .help = "unix:PATH: the socket for mcpgatectl, accessible only to the daemon's user and root. auto: "
+		       "admin.sock in the runtime directory that systemd made for the daemon (/run/mcpgated), else in "
+		       "mcpgated/ below XDG_RUNTIME_DIR, else, for root, in /run/mcpgated; if there is none of these, there "
+		       "is no admin socket; if another daemon has it, it is admin-PID.sock beside that. off: no admin socket."),
 	OPTION("admin.metrics", TEXT, TOP(admin_metrics), .form = form_metrics,
 	       .example = "127.0.0.1:9464", .otherwise = "none",
 	       .help = "An additional address, loopback or unix:PATH, that answers only GET "
 		       "/metrics, for Prometheus."),
 	OPTION("admin.page", TEXT, TOP(admin_page), .form = form_page, .example = "127.0.0.1:9090",
 	       .otherwise = "none",
-	       .help = "An additional loopback address for the status page. Every program on this "
-		       "machine can read there what the page shows (servers, callers, the "
-		       "standard error of servers). The admin socket serves the page as well, to "
-		       "those who may open it."),
+	       .help = "An additional loopback address for the status page. Every program on this machine can read there "
+		       "what the page shows (servers, callers, the standard error of servers). The admin socket serves the "
+		       "page as well, to those who may open it."),
 	OPTION("admin.page_token", TEXT, TOP(admin_page_token), .form = form_hash, .example = "HEX",
 	       .otherwise = "the page at admin.page is read-only",
 	       RELATIONS(NEEDS("admin.page", .why = "it is for that page")),
@@ -175,18 +205,15 @@ const struct option options_table[] = {
 	       .help = "More names to accept in the Host header, without port. Loopback names, "
 		       "the listen addresses and the host of public_url are always accepted."),
 	OPTION("origins", TEXTS, TOP(frontend.origins), .def = "[]", .form = form_origin,
-	       .help = "Web origins whose pages may send requests, like https://app.example.com, "
-		       "http://localhost:6274 or chrome-extension://ID. Always accepted are pages "
-		       "from the host and port that the request is sent to, pages from "
-		       "public_url, and requests without an Origin header. Another port is "
-		       "another origin, also on this machine."),
+	       .help = "Web origins whose pages may send requests, like https://app.example.com, http://localhost:6274 or "
+		       "chrome-extension://ID. Always accepted are pages from the host and port that the request is sent to, "
+		       "pages from public_url, and requests without an Origin header. Another port is another origin, also "
+		       "on this machine."),
 	OPTION("trusted_proxies", TEXTS, TOP(trusted_proxies), .def = "[]", .form = form_network,
-	       .help = "Proxies whose X-Forwarded-For header, or Forwarded if that is missing, "
-		       "identifies the client: addresses, networks like 10.0.0.0/8, or unix for "
-		       "connections over a unix socket. A proxy that sets only Forwarded must "
-		       "remove X-Forwarded-For. From anyone else these headers are ignored. A "
-		       "proxy on another machine that is not listed gets the share of a single "
-		       "address (limits.connections)."),
+	       .help = "Proxies whose X-Forwarded-For header, or Forwarded if that is missing, identifies the client: "
+		       "addresses, networks like 10.0.0.0/8, or unix for connections over a unix socket. A proxy that sets "
+		       "only Forwarded must remove X-Forwarded-For. From anyone else these headers are ignored. A proxy on "
+		       "another machine that is not listed gets the share of a single address (limits.connections)."),
 
 	SECTION("auth", .help = "Who may call."),
 	OPTION("auth.mode", ENUM, AUTH(mode), .def = "none",
@@ -197,11 +224,10 @@ const struct option options_table[] = {
 		       NEEDS("public_url", .when = "oauth",
 			     .why = "the names by which issuers know the servers are made from it"),
 		       NEEDS("auth.issuers", .when = "oauth")),
-	       .help = "none: anyone who can connect; enough for loopback and unix sockets. "
-		       "token: callers with one of auth.tokens. oauth: callers with a token from "
-		       "one of auth.issuers, or with one of auth.tokens; requires public_url. "
-		       "anonymous: anyone, stated explicitly, for an address that other machines "
-		       "can reach."),
+	       .help = "none: anyone who can connect; enough for loopback and unix sockets. token: callers with one of "
+		       "auth.tokens. oauth: callers with a token from one of auth.issuers, or with one of auth.tokens; "
+		       "requires public_url. anonymous: anyone, stated explicitly, for an address that other machines can "
+		       "reach."),
 	OPTION("auth.issuers", RECORDS, AUTH(issuers),
 	       RECORDS(OPTIONS_ISSUER, struct verifier_issuer_conf),
 	       .example = "[{issuer: https://id.example.com}]", .otherwise = "none",
@@ -251,30 +277,7 @@ const struct option options_table[] = {
 	       .otherwise = "what the issuer's metadata says",
 	       RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
 	       .help = "The introspection endpoint."),
-	OPTION("auth.issuers[].introspection.client_id", TEXT, ISSUER(client_id),
-	       .example = "mcpgated", .otherwise = "no introspection",
-	       .help = "The gateway's client id at the issuer."),
-	OPTION("auth.issuers[].introspection.client_secret", SECRET, ISSUER(client_secret),
-	       .example = "{file: /etc/mcpgated/introspection.secret}", .otherwise = "none",
-	       RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
-	       .help = "The gateway's client secret at the issuer."),
-	OPTION("auth.issuers[].introspection.auth_method", ENUM, ISSUER(auth_method),
-	       .def = "client_secret_basic",
-	       CHOICES({ "client_secret_basic", CLIENT_SECRET_BASIC },
-		       { "client_secret_post", CLIENT_SECRET_POST },
-		       { "private_key_jwt", CLIENT_PRIVATE_KEY_JWT }),
-	       .help = "How the gateway authenticates: with client_secret in the Authorization "
-		       "header or in the form, or with a JWT signed with client_key (RFC 7523)."),
-	OPTION("auth.issuers[].introspection.client_key", SECRET, ISSUER(client_key),
-	       .example = "{file: /etc/mcpgated/introspection.key}", .otherwise = "none",
-	       RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
-	       .help = "For private_key_jwt, in place of client_secret: the gateway's private key "
-		       "in PEM form, without a passphrase. An RSA key signs with RS256; an EC key "
-		       "with ES256, ES384 or ES512, depending on its curve; an Ed25519 key with "
-		       "EdDSA."),
-	OPTION("auth.issuers[].introspection.client_key_id", TEXT, ISSUER(client_key_id),
-	       .example = "mcpgated-1", .otherwise = "no kid is sent",
-	       .help = "The kid under which the issuer knows that key."),
+	CLIENT_AT("auth.issuers[].introspection", ISSUER, .otherwise = "no introspection"),
 	OPTION("auth.issuers[].introspection.always", BOOL, ISSUER(introspect_always),
 	       .def = "false", RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
 	       .help = "Introspects JWTs as well, so that revoked ones are detected."),
@@ -283,13 +286,7 @@ const struct option options_table[] = {
 	       .help = "How long a positive answer is cached; after that the issuer is asked "
 		       "again, also about the tokens of open streams. While it does not answer, "
 		       "those streams stay open for ten times as long."),
-	OPTION("auth.issuers[].ca", TEXT, ISSUER(ca_file), .reader = OPTION_FOR_FETCHER,
-	       .example = "/etc/mcpgated/id-ca.crt", .otherwise = "the system's",
-	       .help = "PEM file with the CA certificates that its TLS certificate may be issued "
-		       "by. Read at start."),
-	OPTION("auth.issuers[].allow_private", BOOL, ISSUER(allow_private), .def = "false",
-	       .help = "Its addresses may be loopback or private ones. Link-local addresses are "
-		       "never allowed."),
+	REACHED_AT("auth.issuers[]", ISSUER),
 	OPTION("auth.initial_scopes", TEXTS, AUTH(initial_scopes), .def = "[]", .form = form_scope,
 	       .help = "Scopes that clients are told to request at first, besides those that the "
 		       "server needs: some clients cannot request more later."),
@@ -358,21 +355,18 @@ const struct option options_table[] = {
 		       "cannot send Authorization. A request with both headers is refused."),
 	OPTION("auth.failures_per_minute", COUNT, AUTH(failures_max), .def = "20", .min = "0",
 	       .max = "1000000",
-	       .help = "Wrong tokens that one address (for IPv6, one /64 network) may present per "
-		       "minute; further ones get 429 until the minute is over or a valid token "
-		       "arrives. Valid, expired and missing tokens are answered as usual. "
-		       "Addresses of this machine are not counted: see trusted_proxies. 0: no "
-		       "limit."),
+	       .help = "Wrong tokens that one address (for IPv6, one /64 network) may present per minute; further ones get "
+		       "429 until the minute is over or a valid token arrives. Valid, expired and missing tokens are "
+		       "answered as usual. Addresses of this machine are not counted: see trusted_proxies. 0: no limit."),
 	OPTION("auth.deny", RECORDS, TOP(deny), .reader = OPTION_FOR_GATEWAY,
 	       RECORDS(OPTIONS_DENIAL, struct config_denial),
 	       .example = "[{issuer: https://id.example.com, sub: alice, until: 2027-01-31}]",
 	       .otherwise = "none",
 	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
 			       .why = "tokens are not checked otherwise")),
-	       .help = "Tokens that are refused although they are valid. On a running daemon use "
-		       "mcpgatectl deny, which also ends their sessions and streams. Those "
-		       "denials last until the daemon stops; these apply from its start until a "
-		       "reload removes them."),
+	       .help = "Tokens that are refused although they are valid. On a running daemon use mcpgatectl deny, which also "
+		       "ends their sessions and streams. Those denials last until the daemon stops; these apply from its "
+		       "start until a reload removes them."),
 	OPTION("auth.deny[].issuer", SLICE, DENIAL(marks.issuer), REQUIRED,
 	       .example = "https://id.example.com",
 	       .help = "Whose tokens: one of auth.issuers, or static for auth.tokens."),
@@ -404,18 +398,16 @@ const struct option options_table[] = {
 	GROUP("roles",
 	      RELATIONS(NEEDS("auth.mode", .words = "token oauth",
 			      .why = "roles are given to tokens")),
-	      .help = "Who may use what, by role name. Without roles, every accepted caller may "
-		      "use whatever the servers allow. Once there is a role, a token may use what "
-		      "at least one of its roles allows and none denies; the server's own allow "
-		      "and deny apply in addition. A caller without a role that allows anything "
-		      "on a server gets 403 there. The admin socket needs no role."),
+	      .help = "Who may use what, by role name. Without roles, every accepted caller may use whatever the servers "
+		      "allow. Once there is a role, a token may use what at least one of its roles allows and none denies; "
+		      "the server's own allow and deny apply in addition. A caller without a role that allows anything on a "
+		      "server gets 403 there. The admin socket needs no role."),
 	OPTION("roles.NAME.when", LISTS, ROLE(when),
 	       .example = "{groups: [dev, ops], iss: [https://id.example.com]}",
 	       .otherwise = "only static tokens have it, if they name it in roles",
-	       .help = "Claims in issuers' tokens that grant this role: all of the claims listed "
-		       "here must match, each with one of its values, byte for byte. A claim that "
-		       "is a list must contain one of them; scope and scp are lists, "
-		       "space-separated or not. Nested claims are not searched."),
+	       .help = "Claims in issuers' tokens that grant this role: all of the claims listed here must match, each with "
+		       "one of its values, byte for byte. A claim that is a list must contain one of them; scope and scp are "
+		       "lists, space-separated or not. Nested claims are not searched."),
 	ROLE_MAY("allow", TOOL, allow, .form = form_tool,
 		 .example = "{github: [\"*\"], files: [\"read_*\"]}",
 		 .help = "The tools it allows, by server, as in servers.NAME.tools.allow; the "
@@ -448,24 +440,20 @@ const struct option options_table[] = {
 	SECTION("limits", .help = "What one client, or all of them together, may use."),
 	OPTION("limits.connections", COUNT, TOP(http.max_connections), .def = "10000", .min = "1",
 	       .max = "1000000",
-	       .help = "Open connections. Lower if the daemon may not open enough files: three "
-		       "descriptors for each of limits.processes, but at most half of all, are "
-		       "reserved for servers. At the limit, a new connection displaces one that "
-		       "waits for a request or for the rest of a request head or handshake: of "
-		       "the address with the most connections, the one that has waited longest. "
-		       "While half are open, one address may have at most a quarter; IPv6 "
-		       "addresses count by their first 64 bits. trusted_proxies and this machine "
-		       "have no such share, since many clients may come from there."),
+	       .help = "Open connections. Lower if the daemon may not open enough files: three descriptors for each of "
+		       "limits.processes, but at most half of all, are reserved for servers. At the limit, a new connection "
+		       "displaces one that waits for a request or for the rest of a request head or handshake: of the "
+		       "address with the most connections, the one that has waited longest. While half are open, one address "
+		       "may have at most a quarter; IPv6 addresses count by their first 64 bits. trusted_proxies and this "
+		       "machine have no such share, since many clients may come from there."),
 	OPTION("limits.sessions", COUNT, TOP(sessions.max_sessions), .def = "10000", .min = "1",
 	       .max = "1000000",
-	       .help = "Open sessions. At the limit, a new session displaces the longest-idle "
-		       "session (no call, no stream) of the caller with the most sessions. If "
-		       "every session is in use, or was within the last two seconds, the new one "
-		       "is refused, unless another caller has at least two more than the new "
-		       "one's. While half are open, callers without a token may have at most a "
-		       "quarter per address, or eight if that is more; IPv6 addresses count by "
-		       "their first 64 bits. This machine has no such share, since many clients "
-		       "may come from there."),
+	       .help = "Open sessions. At the limit, a new session displaces the longest-idle session (no call, no stream) "
+		       "of the caller with the most sessions. If every session is in use, or was within the last two "
+		       "seconds, the new one is refused, unless another caller has at least two more than the new one's. "
+		       "While half are open, callers without a token may have at most a quarter per address, or eight if "
+		       "that is more; IPv6 addresses count by their first 64 bits. This machine has no such share, since "
+		       "many clients may come from there."),
 	OPTION("limits.sessions_per_principal", COUNT, TOP(sessions.max_per_principal),
 	       .def = "100", .min = "1", .max = "1000000",
 	       .help = "Open sessions of one caller with a token; beyond that, one of the "
@@ -504,10 +492,9 @@ const struct option options_table[] = {
 	OPTION("sessions.max_age", DURATION, TOP(sessions.max_age_ms), .def = "24h", .min = "1ms",
 	       .max = "365d", .help = "A session ends at this age, used or not."),
 	OPTION("sessions.persist", BOOL, TOP(keeps_sessions), .def = "true",
-	       .help = "A session outlives the daemon: after a restart, an upgrade or a crash its "
-		       "client's next request continues it, with a fresh process of its server "
-		       "and the same handshake. What that needs is in the state directory, "
-		       "readable by this user only, and contains no token."),
+	       .help = "A session outlives the daemon: after a restart, an upgrade or a crash its client's next request "
+		       "continues it, with a fresh process of its server and the same handshake. What that needs is in the "
+		       "state directory, readable by this user only, and contains no token."),
 	OPTION("sessions.reconnect_timeout", DURATION, TOP(frontend.reconnect_ms), .def = "1m",
 	       .min = "0", .max = "1d",
 	       .help = "How long an HTTP+SSE client (2024-11-05) that lost its connection may "
@@ -557,11 +544,9 @@ const struct option options_table[] = {
 		       "and twice this."),
 
 	OPTION("drain_delay", DURATION, TOP(drain_delay_ms), .def = "0", .min = "0", .max = "1h",
-	       .help = "When the daemon stops, /readyz answers 503 for this long before anything "
-		       "ends, so that load balancers stop sending traffic; everything else is "
-		       "still served, with `Connection: close`. A second signal cuts it short. "
-		       "systemd is told how long the whole stop may take, whatever TimeoutStopSec "
-		       "says."),
+	       .help = "When the daemon stops, /readyz answers 503 for this long before anything ends, so that load "
+		       "balancers stop sending traffic; everything else is still served, with `Connection: close`. A second "
+		       "signal cuts it short. systemd is told how long the whole stop may take, whatever TimeoutStopSec says."),
 	OPTION("drain_timeout", DURATION, TOP(drain_timeout_ms), .def = "30s", .min = "0",
 	       .max = "1d",
 	       .help = "When the daemon stops, how long calls in flight may continue and slow "
@@ -644,13 +629,15 @@ const struct option options_table[] = {
 	       .help = "text: event key=value; json: one object per line."),
 	OPTION("log.access", BOOL, TOP(http.logs_access), .def = "false",
 	       RELATIONS(IDLE_UNLESS(
-		       "log.level", .words = "info debug",
+		       "log.level",
+		       .words = "info debug",
 		       .why = "its lines are of level info, and 'level' leaves those out")),
 	       .help = "Logs a line for each request: the client, the request, the status, and "
 		       "the time until its answer began. The query string is left out."),
 	OPTION("log.payloads", BOOL, TOP(log_payloads), .def = "false",
 	       RELATIONS(IDLE_UNLESS(
-		       "log.level", .words = "info debug",
+		       "log.level",
+		       .words = "info debug",
 		       .why = "its lines are of level info, and 'level' leaves those out")),
 	       .help = "Logs the beginning of each message, between clients and the gateway and "
 		       "between the gateway and servers. To find out what goes wrong: messages "
@@ -677,12 +664,11 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.url", TEXT, SERVER(url), .form = form_server_url,
 	       .reader = OPTION_FOR_CHILD, .example = "https://wiki.example.com/mcp",
 	       .otherwise = "command must be given",
-	       .help = "In place of command: the address of a server that is reached over HTTP. "
-		       "Each process of it is a small program of the daemon's own, "
-		       "mcpgated-remote, which speaks Streamable HTTP of any revision, or "
-		       "HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http "
-		       "to a loopback address or with allow_private; or unix:///PATH#/mcp. Everyone on this machine can "
-		       "read it: secrets belong into headers."),
+	       .help = "In place of command: the address of a server that is reached over HTTP. Each process of it is a "
+		       "small program of the daemon's own, mcpgated-remote, which speaks Streamable HTTP of any revision, or "
+		       "HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http to a loopback address or "
+		       "with allow_private; or unix:///PATH#/mcp. Everyone on this machine can read it: secrets belong into "
+		       "headers."),
 	OPTION("servers.NAME.headers", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
 	       .name_form = form_server_header, .form = form_header_value,
 	       .example = "{Authorization: {file: /etc/mcpgated/wiki.authorization}}",
@@ -690,6 +676,31 @@ const struct option options_table[] = {
 	       .help = "With url: header fields to send with each request, for credentials. The "
 		       "values are like those of env, also for each caller. A client's own "
 		       "headers, and its token, never go to the server."),
+	SECTION("servers.NAME.auth",
+		.help = "With url: a token for the server, which the gateway gets from an authorization server and renews. "
+			"See docs/guides/remote.md."),
+	OPTION("servers.NAME.auth.grant", ENUM, CREDENTIAL(grant), .def = "none",
+	       CHOICES({ "none", CREDENTIAL_NONE }, { "client_credentials", CREDENTIAL_CLIENT },
+		       { "token_exchange", CREDENTIAL_EXCHANGE }),
+	       RELATIONS(COMPLETE("servers.NAME.url")),
+	       .help = "client_credentials: a token of the gateway's own, one for all callers. token_exchange: one for each "
+		       "caller, for his token (RFC 8693); needs auth.mode oauth, and isolation session or principal."),
+	OPTION("servers.NAME.auth.issuer", TEXT, CREDENTIAL_AT(issuer), .form = form_issuer,
+	       .example = "https://id.example.com", .otherwise = "none",
+	       .help = "The authorization server: its issuer identifier."),
+	OPTION("servers.NAME.auth.token_endpoint", TEXT, CREDENTIAL(token_endpoint),
+	       .form = form_issuer_url, .example = "https://id.example.com/token",
+	       .otherwise = "what the issuer's metadata says", .help = "Its token endpoint."),
+	CLIENT_AT("servers.NAME.auth", CREDENTIAL_AT, .otherwise = "none"),
+	OPTION("servers.NAME.auth.scopes", TEXTS, CREDENTIAL(scopes), .def = "[]",
+	       .form = form_scope, .help = "The scopes that are asked for."),
+	OPTION("servers.NAME.auth.resource", TEXT, CREDENTIAL(resource),
+	       .example = "https://wiki.example.com/mcp",
+	       .otherwise = "the url, unless audience is given",
+	       .help = "What the token is to be for (RFC 8707)."),
+	OPTION("servers.NAME.auth.audience", TEXT, CREDENTIAL(audience), .example = "wiki",
+	       .otherwise = "none", .help = "The same for issuers that call it audience."),
+	REACHED_AT("servers.NAME.auth", CREDENTIAL_AT),
 	OF_URL("ca", ca_file, .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",
 	       .help = "With url: absolute path of a PEM file with the CAs of its certificate."),
 	OF_URL("certificate", certificate_file, .example = "/etc/mcpgated/wiki-client.crt",
@@ -708,20 +719,18 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.env", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD, FOR_COMMAND,
 	       .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	       .otherwise = "none",
-	       .help = "Environment variables for the server. A value may be a text, or {file: "
-		       "PATH}, {env: NAME} or {credential: NAME} (systemd); files are read again "
-		       "for each process. A text may contain ${claim:NAME}, the value of a claim "
-		       "in the caller's token, like ${claim:sub}; not with isolation shared. A "
-		       "caller without that claim is refused. PATH may contain it, too: a file for "
-		       "each caller. See docs/guides/callers.md."),
+	       .help = "Environment variables for the server. A value may be a text, or {file: PATH}, {env: NAME} or "
+		       "{credential: NAME} (systemd); files are read again for each process. A text may contain "
+		       "${claim:NAME}, the value of a claim in the caller's token, like ${claim:sub}; not with isolation "
+		       "shared. A caller without that claim is refused. PATH may contain it, too: a file for each caller. "
+		       "See docs/guides/callers.md."),
 	OPTION("servers.NAME.inherit_env", TEXTS, SERVER(inherit_env), FOR_COMMAND,
 	       .def = "[PATH, HOME, LANG, TZ, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY, "
 		      "http_proxy, https_proxy, no_proxy, all_proxy, SSL_CERT_FILE, "
 		      "SSL_CERT_DIR, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE]",
-	       .help = "Variables that it gets from the daemon's environment if they are set "
-		       "there; it gets no others. In the default, those after TZ are the usual "
-		       "ones for proxies and CA certificates; if a proxy URL contains a password, "
-		       "the server gets it too."),
+	       .help = "Variables that it gets from the daemon's environment if they are set there; it gets no others. In "
+		       "the default, those after TZ are the usual ones for proxies and CA certificates; if a proxy URL "
+		       "contains a password, the server gets it too."),
 	OPTION("servers.NAME.cwd", TEXT, SERVER(cwd), .form = form_without_claims, FOR_COMMAND,
 	       .example = "/var/lib/mcpgated/demo", .otherwise = "the daemon's",
 	       .help = "The working directory it is started in."),
@@ -741,28 +750,23 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.isolation", ENUM, SERVER(conf.isolation), .def = "session",
 	       CHOICES({ "session", ISOLATION_SESSION }, { "principal", ISOLATION_PRINCIPAL },
 		       { "shared", ISOLATION_SHARED }),
-	       .help = "Whom one process serves. session: one session; works for every server. "
-		       "principal: all sessions of one caller (without authorization, all callers "
-		       "count as one); if a server of the older revisions may send requests to "
-		       "its client, its process handles one call at a time. shared: everyone; for "
-		       "servers that keep no state per client. A server of the older revisions "
-		       "then cannot send requests to clients; one of 2026-07-28 can. With "
-		       "principal and shared there are several processes with many sessions each, "
-		       "and no tasks of 2025-11-25 (a tool that can only be called as a task "
-		       "answers with an error). With shared there are no log messages, and "
-		       "requests that a server of the older revisions sends while no call is in "
-		       "flight, such as for roots at start, are refused. A client of 2026-07-28 "
-		       "has no session: with session it is served as with principal, so without "
-		       "authorization all such clients share processes."),
+	       .help = "Whom one process serves. session: one session; works for every server. principal: all sessions of "
+		       "one caller (without authorization, all callers count as one); if a server of the older revisions may "
+		       "send requests to its client, its process handles one call at a time. shared: everyone; for servers "
+		       "that keep no state per client. A server of the older revisions then cannot send requests to clients; "
+		       "one of 2026-07-28 can. With principal and shared there are several processes with many sessions "
+		       "each, and no tasks of 2025-11-25 (a tool that can only be called as a task answers with an error). "
+		       "With shared there are no log messages, and requests that a server of the older revisions sends while "
+		       "no call is in flight, such as for roots at start, are refused. A client of 2026-07-28 has no "
+		       "session: with session it is served as with principal, so without authorization all such clients "
+		       "share processes."),
 	OPTION("servers.NAME.era", ENUM, SERVER(conf.era), .def = "auto",
 	       CHOICES({ "auto", ERA_UNKNOWN }, { "legacy", ERA_LEGACY }, { "modern", ERA_MODERN }),
-	       .help = "The era of MCP that the gateway speaks to the server, whatever its "
-		       "clients speak. legacy: with initialize, up to 2025-11-25. modern: "
-		       "2026-07-28. auto: the server is sent initialize; if it refuses that or "
-		       "has never answered, or when a client of 2026-07-28 comes, a separate "
-		       "process is sent server/discover and then stopped, at most once a day, and "
-		       "again after a restart. A server that speaks both eras, as those built with "
-		       "the current SDKs do, is spoken to as modern from then on."),
+	       .help = "The era of MCP that the gateway speaks to the server, whatever its clients speak. legacy: with "
+		       "initialize, up to 2025-11-25. modern: 2026-07-28. auto: the server is sent initialize; if it refuses "
+		       "that or has never answered, or when a client of 2026-07-28 comes, a separate process is sent "
+		       "server/discover and then stopped, at most once a day, and again after a restart. A server that "
+		       "speaks both eras, as those built with the current SDKs do, is spoken to as modern from then on."),
 	OPTION("servers.NAME.assume_no_server_requests", BOOL, SERVER(conf.never_asks),
 	       .def = "false",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal",
@@ -773,10 +777,9 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.progress_while_waiting", BOOL, SERVER(conf.tells_progress), RULE,
 	       .def = "false",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal")),
-	       .help = "While the server waits for a client of 2026-07-28 to return with the "
-		       "answers to its requests, it is sent progress every 20 s, for each of "
-		       "those requests that has a progress token. For servers that wait longer "
-		       "when they receive progress, and would give up after a minute without it."),
+	       .help = "While the server waits for a client of 2026-07-28 to return with the answers to its requests, it is "
+		       "sent progress every 20 s, for each of those requests that has a progress token. For servers that "
+		       "wait longer when they receive progress, and would give up after a minute without it."),
 
 	SECTION("servers.NAME.pool", .help = "Its processes."),
 	OPTION("servers.NAME.pool.max", COUNT, SERVER(conf.pool_max), RULE, .def = "64", .min = "1",
@@ -796,21 +799,18 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.pool.reclaim", ENUM, SERVER(conf.reclaims), .def = "idle",
 	       CHOICES({ "idle", RECLAIM_IDLE }, { "never", RECLAIM_NEVER }),
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
-	       .help = "idle: when no more processes may run (pool.max, limits.processes), a "
-		       "session that has been idle for two seconds gives up its process to one "
-		       "that needs it, and gets a fresh process with its next request; what the "
-		       "old process kept in memory is lost. never: a session keeps its process "
-		       "for its lifetime, and latecomers are refused."),
+	       .help = "idle: when no more processes may run (pool.max, limits.processes), a session that has been idle for "
+		       "two seconds gives up its process to one that needs it, and gets a fresh process with its next "
+		       "request; what the old process kept in memory is lost. never: a session keeps its process for its "
+		       "lifetime, and latecomers are refused."),
 	OPTION("servers.NAME.pool.share", PERCENT, SERVER(conf.share_percent), RULE, .def = "50%",
 	       .min = "1%", .max = "100%",
-	       .help = "The part of pool.max, and at least one process, that a caller may have "
-		       "before its processes are the first to be reclaimed. With isolation "
-		       "session, while another caller waits, none keeps two or more processes "
-		       "more than the one that waits: after a wait of two seconds an excess "
-		       "process is reclaimed as soon as it is idle; if its calls overlap, it gets "
-		       "no more of them after four seconds and is reclaimed once it has answered "
-		       "the rest. With isolation principal, a caller below its share gets what "
-		       "another has beyond its own."),
+	       .help = "The part of pool.max, and at least one process, that a caller may have before its processes are the "
+		       "first to be reclaimed. With isolation session, while another caller waits, none keeps two or more "
+		       "processes more than the one that waits: after a wait of two seconds an excess process is reclaimed "
+		       "as soon as it is idle; if its calls overlap, it gets no more of them after four seconds and is "
+		       "reclaimed once it has answered the rest. With isolation principal, a caller below its share gets "
+		       "what another has beyond its own."),
 	OPTION("servers.NAME.pool.sleep_after", DURATION, SERVER(conf.sleep_after_ms), .def = "0",
 	       .min = "0", .max = "365d",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
@@ -838,10 +838,9 @@ const struct option options_table[] = {
 	       .help = "A shared process is stopped when it has had no call for this long."),
 	OPTION("servers.NAME.pool.remember", DURATION, SERVER(conf.remember_ms), RULE, .def = "10m",
 	       .min = "0", .max = "24h",
-	       .help = "After the last shared process was stopped for lack of calls, what it said "
-		       "about the server, and its lists, are served from memory for this long "
-		       "without starting a process. Clients are not notified of changes "
-		       "meanwhile. 0: never."),
+	       .help = "After the last shared process was stopped for lack of calls, what it said about the server, and its "
+		       "lists, are served from memory for this long without starting a process. Clients are not notified of "
+		       "changes meanwhile. 0: never."),
 	OPTION("servers.NAME.pool.max_age", DURATION, SERVER(conf.max_age_ms), RULE, .def = "0",
 	       .min = "0", .max = "365d",
 	       .help = "At this age a shared process gets no more calls, and is stopped when it "
@@ -859,12 +858,11 @@ const struct option options_table[] = {
 	       .help = "Processes started per second; further starts wait their turn, or are "
 		       "refused if that would take longer than start.timeout."),
 	OPTION("servers.NAME.start.try", BOOL, SERVER(conf.is_tried), .def = "true",
-	       .help = "Starts the server once together with the daemon, asks what it is and for "
-		       "its tools, and stops that process: problems are in the log before the "
-		       "first client connects, and npx or uvx has fetched what it needs. Four at "
-		       "a time; if a client needs a server meanwhile, that server is next, and "
-		       "the client waits. Skipped if env has claims. false: it is started when a "
-		       "client needs it, and counts as not tried until then."),
+	       .help = "Starts the server once together with the daemon, asks what it is and for its tools, and stops that "
+		       "process: problems are in the log before the first client connects, and npx or uvx has fetched what "
+		       "it needs. Four at a time; if a client needs a server meanwhile, that server is next, and the client "
+		       "waits. Skipped if env has claims. false: it is started when a client needs it, and counts as not "
+		       "tried until then."),
 	OPTION("servers.NAME.start.give_up_after", COUNT, SERVER(conf.give_up_after), RULE,
 	       .def = "5", .min = "1", .max = "1000",
 	       .help = "After this many failed starts in a row, callers are refused immediately "
@@ -896,21 +894,19 @@ const struct option options_table[] = {
 	       .form = form_scope, NEEDS_TOKENS,
 	       .help = "Scopes that a token needs for any request to this server."),
 	OPTION("servers.NAME.hide", BOOL, SERVER(conf.needs.hides), RULE, .def = "false",
-	       .help = "Lists show a caller only the tools, prompts and resources for which the "
-		       "token has the scopes. A call to any other is still answered with the "
-		       "challenge that names the missing scopes, so that a client can get them: "
-		       "the challenge depends on the name alone and does not reveal whether there "
-		       "is such a tool."),
+	       .help = "Lists show a caller only the tools, prompts and resources for which the token has the scopes. A call "
+		       "to any other is still answered with the challenge that names the missing scopes, so that a client "
+		       "can get them: the challenge depends on the name alone and does not reveal whether there is such a "
+		       "tool."),
 
 	SECTION("servers.NAME.tools", .help = "Its tools."),
 	OPTION("servers.NAME.tools.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_TOOL]),
 	       RULE, .form = form_scope, .name_form = form_tool,
 	       .example = "{\"delete_*\": [demo:write]}", .otherwise = "none", NEEDS_TOKENS,
-	       .help = "Additional scopes that a token needs to call tools, by name; a * matches "
-		       "any characters. All matching patterns apply. Differences in case, "
-		       "compatibility forms of letters (full width, ligatures) and spaces are "
-		       "ignored. A call is refused if the name has invisible or unassigned "
-		       "characters, or is longer than 256 bytes."),
+	       .help = "Additional scopes that a token needs to call tools, by name; a * matches any characters. All "
+		       "matching patterns apply. Differences in case, compatibility forms of letters (full width, ligatures) "
+		       "and spaces are ignored. A call is refused if the name has invisible or unassigned characters, or is "
+		       "longer than 256 bytes."),
 	OPTION("servers.NAME.tools.challenge_in_result", BOOL,
 	       SERVER(endpoint.place.tells_in_result), RULE, .def = "false",
 	       .help = "A call without the scopes of its tool is answered with an error result "
@@ -973,41 +969,33 @@ const struct option options_table[] = {
 	    .example = "[\"db:///*\"]", .help = "Exceptions to allow: deny wins."),
 
 	SECTION("servers.NAME.rate", RULE,
-		.help = "How often each caller may call it. A caller is a principal, or without a "
-			"token an address (all of this machine count as one). Calls are all "
-			"requests except initialize, ping and the server/discover of 2026-07-28, "
-			"and notifications that name a method of calls. Calls over the limit get "
-			"429 with Retry-After, a batch as a whole; on HTTP+SSE an error."),
+		.help = "How often each caller may call it. A caller is a principal, or without a token an address (all of "
+			"this machine count as one). Calls are all requests except initialize, ping and the server/discover "
+			"of 2026-07-28, and notifications that name a method of calls. Calls over the limit get 429 with "
+			"Retry-After, a batch as a whole; on HTTP+SSE an error."),
 	RATE("servers.NAME.rate", SERVER, conf.limits.all.rate, RULE),
 	OPTION("servers.NAME.concurrency", COUNT, SERVER(conf.limits.all.concurrency), RULE,
 	       .min = "1", .max = "100000", .example = "16", .otherwise = "any number",
-	       .help = "How many calls to it each caller may have in flight; counted as for rate, "
-		       "and checked before it. Streams of changes, calls that wait for their "
-		       "client's answer, and requests about tasks do not count. A call that "
-		       "became a task counts until the server says that the task ended, or ten "
-		       "minutes pass without news of it. A call that was cancelled, or lost its "
-		       "client, counts until the server has answered it or its process is gone, "
-		       "but no longer than request_timeout."),
+	       .help = "How many calls to it each caller may have in flight; counted as for rate, and checked before it. "
+		       "Streams of changes, calls that wait for their client's answer, and requests about tasks do not "
+		       "count. A call that became a task counts until the server says that the task ended, or ten minutes "
+		       "pass without news of it. A call that was cancelled, or lost its client, counts until the server has "
+		       "answered it or its process is gone, but no longer than request_timeout."),
 	OPTION("servers.NAME.pin", ENUM, SERVER(conf.pin), RULE, .def = "off",
 	       CHOICES({ "off", PIN_OFF }, { "warn", PIN_WARN }, { "enforce", PIN_ENFORCE }),
-	       .help = "Remembers the definitions of its tools, prompts, resources and templates "
-		       "as its lists first show them, and its instructions and titles. If one "
-		       "changes, or a new one appears, the log and mcpgatectl pins report it. "
-		       "warn: it is passed on. enforce: it can be neither seen nor called until "
-		       "mcpgatectl pins approve; tools and prompts can then be called only once "
-		       "the process's list is known, which the gateway fetches, and a list that "
-		       "clients could read in two ways fails. Across servers with pins, tools "
-		       "with the same name, and descriptions that name another server's tool, are "
-		       "reported as well. Pins apply to the server, for all its callers: not for "
-		       "servers that show each caller different definitions. They are kept in the "
-		       "state directory, by server name."),
+	       .help = "Remembers the definitions of its tools, prompts, resources and templates as its lists first show "
+		       "them, and its instructions and titles. If one changes, or a new one appears, the log and mcpgatectl "
+		       "pins report it. warn: it is passed on. enforce: it can be neither seen nor called until mcpgatectl "
+		       "pins approve; tools and prompts can then be called only once the process's list is known, which the "
+		       "gateway fetches, and a list that clients could read in two ways fails. Across servers with pins, "
+		       "tools with the same name, and descriptions that name another server's tool, are reported as well. "
+		       "Pins apply to the server, for all its callers: not for servers that show each caller different "
+		       "definitions. They are kept in the state directory, by server name."),
 
 	SECTION("servers.NAME.sanitize", RULE,
-		.help = "Control and invisible characters in what it writes: in every string of "
-			"results, lists, errors, notifications and requests, including member "
-			"names. keep: they stay. strip: they are removed. mark: each is replaced "
-			"by its code point, like \\u{200b}, up to 4096 per message; the rest are "
-			"removed."),
+		.help = "Control and invisible characters in what it writes: in every string of results, lists, errors, "
+			"notifications and requests, including member names. keep: they stay. strip: they are removed. mark: "
+			"each is replaced by its code point, like \\u{200b}, up to 4096 per message; the rest are removed."),
 	OPTION("servers.NAME.sanitize.controls", ENUM, SERVER(conf.sanitize.controls), RULE,
 	       .def = "keep",
 	       CHOICES({ "keep", SANITIZE_KEEP }, { "strip", SANITIZE_STRIP },
@@ -1019,20 +1007,18 @@ const struct option options_table[] = {
 	       .def = "keep",
 	       CHOICES({ "keep", SANITIZE_KEEP }, { "strip", SANITIZE_STRIP },
 		       { "mark", SANITIZE_MARK }),
-	       .help = "Characters that people do not see but a model reads: direction marks, "
-		       "zero-width characters, tags, variation selectors, soft hyphens. Those "
-		       "that scripts need stay: joiners next to letters of joining scripts "
-		       "(Arabic, Indic) and in emoji, and one selector after an emoji, an "
-		       "ideograph or a Mongolian letter."),
+	       .help = "Characters that people do not see but a model reads: direction marks, zero-width characters, tags, "
+		       "variation selectors, soft hyphens. Those that scripts need stay: joiners next to letters of joining "
+		       "scripts (Arabic, Indic) and in emoji, and one selector after an emoji, an ideograph or a Mongolian "
+		       "letter."),
 	OPTION("servers.NAME.redact", TEXTS, SERVER(redact), RULE, .def = "[]",
 	       .form = form_redaction,
-	       .help = "Regular expressions (PCRE2). Matches in a string of a result, an error or "
-		       "a notification are replaced by [redacted]. Strings are matched one by one "
-		       "with escapes decoded, after sanitize. Not searched: member names, "
-		       "nextCursor, requestState, and data and blob that are 1 KiB or more of "
-		       "base64. A string longer than 256 KiB, or one that takes an expression too "
-		       "long (100 ms per message), is replaced as a whole. Protects against "
-		       "accidents only: a malicious server can encode a secret differently."),
+	       .help = "Regular expressions (PCRE2). Matches in a string of a result, an error or a notification are "
+		       "replaced by [redacted]. Strings are matched one by one with escapes decoded, after sanitize. Not "
+		       "searched: member names, nextCursor, requestState, and data and blob that are 1 KiB or more of "
+		       "base64. A string longer than 256 KiB, or one that takes an expression too long (100 ms per message), "
+		       "is replaced as a whole. Protects against accidents only: a malicious server can encode a secret "
+		       "differently."),
 	SECTION("servers.NAME.tools.arguments", RULE,
 		.help = "What the arguments of its tools and prompts may contain. A call that "
 			"violates this is answered with error -32602 and never reaches the "
@@ -1043,20 +1029,17 @@ const struct option options_table[] = {
 		       "limits.message."),
 	OPTION("servers.NAME.tools.arguments.schema", ENUM, SERVER(conf.checks_schemas), RULE,
 	       .def = "off", CHOICES({ "off", false }, { "check", true }),
-	       .help = "check: the arguments of a call must match the inputSchema of its tool. "
-		       "What cannot be checked is refused: a tool that the server does not list, "
-		       "a tool whose schema is not supported, and every tool if the server does "
-		       "not return its list."),
+	       .help = "check: the arguments of a call must match the inputSchema of its tool. What cannot be checked is "
+		       "refused: a tool that the server does not list, a tool whose schema is not supported, and every tool "
+		       "if the server does not return its list."),
 	OPTION("servers.NAME.tools.arguments.deny_patterns", LISTS,
 	       SERVER(endpoint.arguments.deny_patterns), RULE, .form = form_expression,
 	       .name_form = form_tool,
 	       .example = "{\"*\": ['(?i)drop\\s+table'], \"run_*\": ['[;&|`$]']}",
 	       .otherwise = "none",
-	       .help = "Regular expressions (PCRE2) that no string may match, member names "
-		       "included, by name of the tool or prompt; a * matches any characters. "
-		       "Strings are Unicode with escapes decoded. A match that takes too long is "
-		       "refused, and so is a string longer than 256 KiB if expressions apply to "
-		       "it."),
+	       .help = "Regular expressions (PCRE2) that no string may match, member names included, by name of the tool or "
+		       "prompt; a * matches any characters. Strings are Unicode with escapes decoded. A match that takes too "
+		       "long is refused, and so is a string longer than 256 KiB if expressions apply to it."),
 	OPTION("servers.NAME.tools.arguments.forbidden_keys", TEXTS,
 	       SERVER(endpoint.arguments.forbidden_keys.written), RULE, .def = "[]",
 	       .form = form_member, .example = "[__proto__, constructor, prototype]",
@@ -1068,10 +1051,9 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.tools.arguments.paths.roots", TEXTS,
 	       SERVER(endpoint.arguments.paths.roots), RULE, .def = "[]", .form = form_root,
 	       .example = "[/srv/data]",
-	       .help = "Directories that every path must stay in. Paths are compared as text; "
-		       "links are not followed. A string is a path if it begins with /, ./, ../, "
-		       "~, file: or a drive letter, or contains .. between slashes, also in an "
-		       "encoded form. Empty: paths may lead anywhere."),
+	       .help = "Directories that every path must stay in. Paths are compared as text; links are not followed. A "
+		       "string is a path if it begins with /, ./, ../, ~, file: or a drive letter, or contains .. between "
+		       "slashes, also in an encoded form. Empty: paths may lead anywhere."),
 	OPTION("servers.NAME.tools.arguments.paths.members", TEXTS,
 	       SERVER(endpoint.arguments.path_members.written), RULE, .def = "[]",
 	       .form = form_member, .example = "[path, \"*_path\", paths, uri]",
@@ -1097,10 +1079,9 @@ const struct option options_table[] = {
 	       .min = "0", .max = "10m", .help = "From SIGTERM to SIGKILL."),
 
 	SECTION("servers.NAME.resources", RULE,
-		.help = "Resource limits for each of its processes together with everything that "
-			"process starts. All except open_files require a cgroup (version 2) of "
-			"the daemon's own, which the installed unit has. Also which of the MCP "
-			"resources that the server offers may be used: allow and deny."),
+		.help = "Resource limits for each of its processes together with everything that process starts. All except "
+			"open_files require a cgroup (version 2) of the daemon's own, which the installed unit has. Also "
+			"which of the MCP resources that the server offers may be used: allow and deny."),
 	OPTION("servers.NAME.resources.memory", SIZE, SERVER(memory_bytes), .min = "1MiB",
 	       .max = "1048576GiB", .example = "512MiB", .otherwise = "no limit",
 	       .help = "Memory, without swap. Over the limit, the process and everything it "
@@ -1123,10 +1104,9 @@ const struct option options_table[] = {
 		       "or complete their URIs, by URI, as for tools. URIs are normalized, and "
 		       "case is ignored, as in deny."),
 	MAY("resources.allow", RESOURCE, allow, .def = "[\"*\"]", .form = form_resource,
-	    .help = "The resources of the server that clients may see, read and subscribe to, "
-		    "by URI; a * matches any characters. URIs are normalized first: "
-		    "percent-encodings are decoded, . and .. are resolved. Case matters here; "
-		    "in deny it is ignored."),
+	    .help = "The resources of the server that clients may see, read and subscribe to, by URI; a * matches any "
+		    "characters. URIs are normalized first: percent-encodings are decoded, . and .. are resolved. Case "
+		    "matters here; in deny it is ignored."),
 	MAY("resources.deny", RESOURCE, deny, .def = "[]", .form = form_resource,
 	    .example = "[\"file:///srv/private/*\"]", .help = "Exceptions to allow: deny wins."),
 
@@ -1136,10 +1116,9 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.sandbox.mode", ENUM, SERVER(sandbox), .def = "off",
 	       CHOICES({ "off", CONFIG_SANDBOX_OFF }, { "report", CONFIG_SANDBOX_REPORT },
 		       { "landlock", CONFIG_SANDBOX_LANDLOCK }),
-	       .help = "off: everything its user can reach. landlock: programs, libraries, the few "
-		       "files that every program needs, and what is listed here; the kernel refuses "
-		       "the rest. report: as off, but the log says what landlock would refuse. The "
-		       "mode must be set explicitly if anything is listed here."),
+	       .help = "off: everything its user can reach. landlock: programs, libraries, the few files that every program "
+		       "needs, and what is listed here; the kernel refuses the rest. report: as off, but the log says what "
+		       "landlock would refuse. The mode must be set explicitly if anything is listed here."),
 	OPTION("servers.NAME.sandbox.read", TEXTS, SERVER(sandbox_read), .def = "[]",
 	       .form = form_sandbox_path,
 	       .help = "Files and directories, with everything below them, that it may read and "
@@ -1165,19 +1144,16 @@ const struct option options_table[] = {
 		       "call like any client on this machine."),
 
 	GROUP("endpoints",
-	      .help = "Endpoints over several servers, by name, like servers: a client that "
-		      "connects to one finds the tools, prompts and resources of all its servers "
-		      "there, with one sign-in. What the configuration says of each server (roles, "
-		      "scopes, permissions, arguments, rates, pins) applies there as well."),
+	      .help = "Endpoints over several servers, by name, like servers: a client that connects to one finds the tools, "
+		      "prompts and resources of all its servers there, with one sign-in. What the configuration says of each "
+		      "server (roles, scopes, permissions, arguments, rates, pins) applies there as well."),
 	OPTION("endpoints.NAME.servers", LEGS, SERVER(conf.legs), REQUIRED,
 	       .example = "[files, wiki]",
-	       .help = "The servers, in the order in which lists show them. The names of tools "
-		       "and prompts begin with the server's name and two underscores, like "
-		       "files__read; in place of the list, a map sets another prefix: {files: "
-		       "{prefix: \"\"}, wiki: {prefix: w_}}. A name with other characters than "
-		       "letters, digits, '-' and '_', or with more than 64, is shown with "
-		       "underscores, shortened, and with a short hash at its end. Two items that "
-		       "would have one name cannot be reached, and the log says so."),
+	       .help = "The servers, in the order in which lists show them. The names of tools and prompts begin with the "
+		       "server's name and two underscores, like files__read; in place of the list, a map sets another "
+		       "prefix: {files: {prefix: \"\"}, wiki: {prefix: w_}}. A name with other characters than letters, "
+		       "digits, '-' and '_', or with more than 64, is shown with underscores, shortened, and with a short "
+		       "hash at its end. Two items that would have one name cannot be reached, and the log says so."),
 	OPTION("endpoints.NAME.path", SLICE, SERVER(endpoint.path), .form = form_path,
 	       .example = "/all/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it, as for servers."),

@@ -255,8 +255,9 @@ static void check_scheme(bool has_tls, const char *url, const struct tree *at,
 		problem_add_at(problems, at, "must begin with https://, like the issuer");
 }
 
-static void check_introspection(const struct verifier_issuer_conf *issuer, const struct tree *at,
-				struct config_problems *problems)
+/* Who we are at an issuer. */
+static void check_client(const struct verifier_issuer_conf *issuer, const struct tree *at,
+			 struct config_problems *problems)
 {
 	bool signs = issuer->auth_method == CLIENT_PRIVATE_KEY_JWT;
 	const char *needed = signs ? "client_key" : "client_secret";
@@ -284,7 +285,7 @@ static void check_issuer(const struct verifier_conf *issuers, size_t index, cons
 	check_scheme(has_tls, issuer->jwks_uri, tree_below(at, "jwks_uri"), problems);
 	check_scheme(has_tls, issuer->introspection_endpoint,
 		     tree_below(introspection_at, "endpoint"), problems);
-	check_introspection(issuer, introspection_at, problems);
+	check_client(issuer, introspection_at, problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)
 		if (issuer->required_claims.items[i].values.count == 0)
 			problem_add_at(
@@ -603,6 +604,40 @@ static void check_claims(const struct config *config, const struct config_server
 				"a static token has only the claim sub, which is its name; it has "
 				"no '%.60s'",
 				claims->items[i].p);
+}
+
+/* A token for the server: from where, and for whom. BACK-URL-10 */
+static void check_credential(const struct config *config, const struct config_server *server,
+			     const struct tree *own, struct config_problems *problems)
+{
+	const struct credential_conf *credential = &server->credential;
+	const struct verifier_issuer_conf *issuer = &credential->at;
+	const struct tree *at = tree_below(own, "auth"), *grant = tree_below(at, "grant");
+	bool has_tls = issuer->issuer != NULL && strncasecmp(issuer->issuer, "https:", 6) == 0;
+	enum authorization_mode mode = config->frontend.authorization.mode;
+
+	if (credential->grant == CREDENTIAL_NONE)
+		return;
+	if (issuer->issuer == NULL)
+		problem_add_at(problems, at, "the key 'issuer' is missing");
+	if (issuer->client_id == NULL)
+		problem_add_at(problems, at, "the key 'client_id' is missing");
+	check_client(issuer, at, problems);
+	check_scheme(has_tls, credential->token_endpoint, tree_below(at, "token_endpoint"),
+		     problems);
+	for (size_t i = 0; i < server->env_count; i++)
+		if (strcasecmp(server->env[i].name, "Authorization") == 0)
+			problem_add_at(problems, grant,
+				       "cannot stand beside an Authorization in headers: the token "
+				       "that is got goes there");
+	if (server->conf.exchanges && mode != AUTHORIZATION_OAUTH)
+		problem_add_at(problems, grant,
+			       "token_exchange needs callers with tokens of an issuer: set "
+			       "auth.mode to oauth");
+	if (server->conf.exchanges && server->conf.isolation == ISOLATION_SHARED)
+		problem_add_at(problems, grant,
+			       "token_exchange needs isolation session or principal: with shared, "
+			       "one process serves everybody");
 }
 
 /* 0: it is none of TCP, or the kernel chooses it. */
@@ -1041,6 +1076,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_shown_names(server, at, problems);
 		check_card(server, at, problems);
 		check_claims(config, server, root, problems);
+		check_credential(config, server, at, problems);
 		check_mode(server, root, at, problems);
 		check_ports(config, server, at, problems);
 	}

@@ -180,25 +180,6 @@ struct credential {
 
 #define HOLDS_PLACEHOLDER " holds a placeholder that the client did not expand"
 
-/* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
-static bool is_b64token(struct slice text)
-{
-	static const bool allowed[256] = {
-		['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
-		['-'] = true,         ['.'] = true,         ['_'] = true,
-		['~'] = true,         ['+'] = true,         ['/'] = true,
-	};
-	size_t i = 0;
-
-	while (i < text.n && allowed[(unsigned char)text.p[i]])
-		i++;
-	if (i == 0)
-		return false;
-	while (i < text.n && text.p[i] == '=')
-		i++;
-	return i == text.n;
-}
-
 /* `${NAME}`, `$NAME` or `<NAME>`: what was to stand there, in a client's configuration. */
 static bool is_placeholder(struct slice text)
 {
@@ -248,7 +229,7 @@ static enum authorization_step take_credential(struct authorization_check *check
 		if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
 			return authorization_refuse(&check->refusal, 400, "invalid_request",
 						    "There must be one token, not two");
-		if (!is_b64token(credential_r->token))
+		if (!text_is_b64token(credential_r->token))
 			return authorization_refuse(
 				&check->refusal, 400, "invalid_request",
 				is_placeholder(credential_r->token) ?
@@ -263,7 +244,7 @@ static enum authorization_step take_credential(struct authorization_check *check
 		return refuse_token(check->auth, check->place, NULL, why_no_token(http),
 				    &check->refusal);
 	credential_r->token = authorization_token(http);
-	if (!is_b64token(credential_r->token))
+	if (!text_is_b64token(credential_r->token))
 		return authorization_refuse(&check->refusal, 400, "invalid_request",
 					    is_placeholder(credential_r->token) ?
 						    "The Authorization header" HOLDS_PLACEHOLDER :
@@ -429,6 +410,8 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 	CHECK(verdict->kind == VERDICT_OK);
 	if (prove(check, credential, grant, &proof) == 0)
 		check->access = access_of(check->auth, grant);
+	if (check->access.principal != NULL && check->place->keeps_token)
+		principal_keep_token(check->access.principal, credential->token);
 	if (check->access.principal == NULL ||
 	    check_policy(check->place, grant, &proof, &rule) < 0) {
 		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);

@@ -102,6 +102,7 @@ struct protected_resource {
 	struct slices algorithms; /* of signatures; none: all that the issuer may use */
 	struct slices scopes;     /* required for any request */
 	bool tells_in_result;     /* lacking scopes are told in a call's result. AUTH-SCP-11 */
+	bool keeps_token; /* one of its servers gets a token that is made for the caller's */
 	/* Derived: */
 	struct slice server;                   /* its name */
 	struct scope_set base;                 /* scopes */

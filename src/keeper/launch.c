@@ -350,6 +350,8 @@ static const char **make_remote_argv(const struct launch_spec *spec)
 	argv[count++] = spec->message_bytes;
 	if (server->allow_private)
 		argv[count++] = "--allow-private";
+	if (server->credential.grant != CREDENTIAL_NONE)
+		argv[count++] = "--credential";
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
 		if (more[i].value != NULL) {
 			argv[count++] = more[i].name;

@@ -138,10 +138,13 @@ static bool child_take_away(struct child *child, struct slice line)
 	const struct slice away = SLICE_LIT(CHILD_AWAY_MARK),
 			   refused = SLICE_LIT(CHILD_REFUSED_MARK);
 	struct server *server = child->server;
+	bool is_refused = slice_has_prefix(line, refused);
+	bool is_of_caller = server->conf.claims.count > 0 || server->conf.exchanges;
 	size_t length = slice_has_prefix(line, away) ? away.n :
-			server->conf.claims.count == 0 && slice_has_prefix(line, refused) ?
-						       refused.n :
+			is_refused && !is_of_caller  ? refused.n :
 						       0;
+
+	child->was_refused |= is_refused;
 
 	if (length > 0 && !child->is_away) {
 		line = slice_of(line.p + length, line.n - length);

@@ -37,6 +37,13 @@ struct child;
 #define CHILD_FORGOTTEN "the server does not know the session"
 #define CHILD_FORGOTTEN_LINE "mcpgated-remote: " CHILD_FORGOTTEN
 
+/*
+ * Lines that mcpgated-remote reads: the Authorization field of what it sends from now on, or why there is none, in which
+ * case it answers itself. A message, which is JSON, begins like neither.
+ */
+#define CHILD_CREDENTIAL_MARK "Authorization: Bearer "
+#define CHILD_NO_CREDENTIAL_MARK "No authorization: "
+
 struct child_ops {
 	/* The process runs: lines can be written. */
 	void (*on_started)(struct child *child);
@@ -102,7 +109,8 @@ struct child {
 	enum reason end_reason;  /* why it is stopped; REASON_NONE: it is not */
 	bool is_ready;           /* it has done what it was started for: child_note_ready */
 	bool is_forgotten;       /* it says that its server does not know the session */
-	bool is_away;       /* it says that its server does not work; counted in server->away */
+	bool is_away; /* it says that its server does not work; counted in server->away */
+	bool was_refused; /* it says that its server refuses the credential; whoever gets another one resets it */
 	bool is_held;       /* inherited, and not needed yet: its stdout is not read */
 	bool is_disposable; /* its failure does not count as a failure of the server */
 	bool is_exited;     /* the keeper has reaped it, or it was never started */

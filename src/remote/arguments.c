@@ -60,6 +60,10 @@ static void take_argument(struct remote *remote, int option, char *value)
 	case 'a':
 		read_file(value, &remote->ca);
 		return;
+	case 't':
+		remote->gets_credential = true;
+		buf_append_str(&remote->no_credential, "none has been got");
+		return;
 	case 'c':
 		read_file(value, &remote->certificate);
 		return;
@@ -107,6 +111,7 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 		{ "allow-private", no_argument, NULL, 'p' },
 		{ "ca", required_argument, NULL, 'a' },
 		{ "certificate", required_argument, NULL, 'c' },
+		{ "credential", no_argument, NULL, 't' },
 		{ "for-client", no_argument, NULL, 'f' },
 		{ "key", required_argument, NULL, 'k' },
 		{ "message-bytes", required_argument, NULL, 'm' },

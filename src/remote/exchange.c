@@ -275,6 +275,7 @@ static void set_fields(struct exchange *exchange)
 
 	for (struct curl_slist *field = remote->fields; field != NULL; field = field->next)
 		exchange->fields = curl_slist_append(exchange->fields, field->data);
+	add_buf(exchange, "Authorization", &remote->credential);
 	add_field("Accept",
 		  is_post(exchange) ? "application/json, text/event-stream" : "text/event-stream",
 		  exchange);

@@ -47,7 +47,12 @@ struct remote {
 	const char *socket; /* a unix socket: the url is there; NULL: at its own address */
 	size_t most;        /* bytes of one message */
 	struct curl_slist *fields;
-	bool is_for_client; /* not for a gateway: nobody else waits, or tries again */
+	bool gets_credential; /* from the gateway, while it runs */
+	bool is_for_client;   /* not for a gateway: nobody else waits, or tries again */
+
+	struct buf credential; /* the value of Authorization; empty: none */
+	struct buf
+		no_credential; /* why there is none that is needed; empty: there is, or none is */
 
 	int signals; /* to read from */
 	CURLM *multi;
@@ -72,6 +77,7 @@ struct remote {
 	bool was_reached;   /* the server has answered a request, in whatever way, since then */
 	bool has_served;    /* something has been answered: there is a server */
 	bool wants_stream;  /* the handshake is over */
+	bool lacks_stream;  /* its credential was refused there: another one may be taken */
 	bool is_in_over;
 	uint64_t over_ms;       /* since then, if it is; else now */
 	uint64_t away_until_ms; /* while the server cannot be reached; else 0 */

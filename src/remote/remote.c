@@ -363,10 +363,13 @@ static void append_status(const struct exchange *exchange, long status, struct b
 
 	buf_printf(text, "answered with status %ld", status);
 	if (status == 401 || status == 403) {
-		buf_append_str(text,
-			       exchange->remote->is_for_client ?
-				       ": it wants a token that allows this (--token-file FILE)" :
-				       ": it wants credentials that allow this, in `headers`");
+		buf_append_str(
+			text,
+			exchange->remote->is_for_client ?
+				": it wants a token that allows this (--token-file FILE)" :
+			exchange->remote->gets_credential ?
+				": the token that was got for it (`auth`) does not allow this" :
+				": it wants credentials that allow this, in `headers`");
 		buf_append_str(text, challenge.n > 0 ? "; it says: " : "");
 		append_shown(text, challenge);
 	} else if (status >= 300 && status <= 399) {
@@ -741,6 +744,8 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 	/* At first it says that there is no such stream. */
 	if (code == CURLE_OK && exchange->was_open && has_lost_session(exchange, status))
 		forget_session(remote);
+	/* The token is over, or not taken any more: the next one may be. */
+	remote->lacks_stream = code == CURLE_OK && status == 401 && remote->gets_credential;
 	/* 405: it has no such stream. Another refusal will not change by asking again, either. */
 	if (code == CURLE_OK && status >= 400 && status <= 499 && !exchange_is_passing(status))
 		return false;
@@ -842,6 +847,49 @@ static void take_cancelled(struct remote *remote, const struct envelope *env, st
 	exchange_start(exchange);
 }
 
+/* From now on. A stream that was refused for the one before is opened again. */
+static void set_credential(struct remote *remote, struct slice line)
+{
+	const struct slice mark = SLICE_LIT(CHILD_CREDENTIAL_MARK),
+			   name = SLICE_LIT("Authorization: "),
+			   none = SLICE_LIT(CHILD_NO_CREDENTIAL_MARK);
+	bool is_there = slice_has_prefix(line, mark);
+
+	buf_wipe(&remote->credential);
+	remote->no_credential.len = 0;
+	if (is_there)
+		buf_append_slice(&remote->credential, slice_of(line.p + name.n, line.n - name.n));
+	else
+		buf_append_slice(&remote->no_credential,
+				 slice_of(line.p + none.n, line.n - none.n));
+	remote->wants_stream |= is_there && remote->lacks_stream;
+	remote->lacks_stream &= !is_there;
+}
+
+/* Returns whether the line was about that. */
+static bool take_credential(struct remote *remote, struct slice line)
+{
+	bool is_it = remote->gets_credential &&
+		     (slice_has_prefix(line, SLICE_LIT(CHILD_CREDENTIAL_MARK)) ||
+		      slice_has_prefix(line, SLICE_LIT(CHILD_NO_CREDENTIAL_MARK)));
+
+	if (is_it)
+		set_credential(remote, line);
+	return is_it;
+}
+
+/* Nothing is sent without the credential that it needs. */
+static void fail_without_credential(struct exchange *exchange)
+{
+	struct buf text = { 0 };
+
+	buf_append_str(&text, "needs a token (`auth`), and ");
+	append_shown(&text, buf_slice(&exchange->remote->no_credential));
+	fail(exchange, buf_slice(&text));
+	buf_fini(&text);
+	exchange_end(exchange);
+}
+
 static void take_line(struct remote *remote, struct slice line)
 {
 	const struct method *method;
@@ -849,7 +897,7 @@ static void take_line(struct remote *remote, struct slice line)
 	struct envelope env;
 	struct error err;
 
-	if (line.n == 0)
+	if (line.n == 0 || take_credential(remote, line))
 		return;
 	if (scan_envelope(line, &scan_limits_none, 0, &env, &err) < 0) {
 		dprintf(STDERR_FILENO, "not a message: %s\n", err.text);
@@ -867,6 +915,10 @@ static void take_line(struct remote *remote, struct slice line)
 	exchange->method = method->id;
 	exchange->is_safe = (method->flags & METHOD_SAFE) != 0;
 	exchange->is_modern = message_headers_revision(&env).n > 0;
+	if (remote->no_credential.len > 0) {
+		fail_without_credential(exchange);
+		return;
+	}
 	if (exchange->method == METHOD_INITIALIZE || exchange->method == METHOD_INITIALIZED)
 		remote->barrier = exchange;
 	/* Requests wait for room; what they may be waiting for themselves does not. */

@@ -94,8 +94,7 @@ static void pool_class_append(struct buf *out, const struct client *client,
 static void pool_ask(struct pool *pool, struct trial_waiter *waiter)
 {
 	if (!trial_waiter_is_waiting(waiter))
-		prestart_probe(&pool->router->prestart, pool->server,
-			       buf_slice(&pool->setup.claims), waiter);
+		prestart_probe(&pool->router->prestart, pool->server, &pool->setup, waiter);
 }
 
 static void on_verdict(struct trial_waiter *waiter)
@@ -854,6 +853,7 @@ static void pool_free(struct pool *pool)
 	pool->router->pool_ops->on_end(pool);
 	msg_unref(&pool->setup.initialize);
 	buf_fini(&pool->setup.claims);
+	principal_unref(&pool->setup.principal);
 	buf_fini(&pool->setup.capabilities);
 	msg_unref(&pool->initialize_result);
 	principal_unref(&pool->principal);
@@ -877,6 +877,8 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
+	if (principal != NULL && server->conf.exchanges)
+		setup.principal = principal_ref(principal);
 	pool = pool_new(router, server, &setup);
 	pool->class = mem_dup_slice(class);
 	if (principal != NULL) {
@@ -897,6 +899,8 @@ static struct pool *pool_of_its_own(struct client *client, const struct envelope
 
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
+	if (client->server->conf.exchanges)
+		setup.principal = principal_ref(client->principal);
 	pool = pool_new(client->router, client->server, &setup);
 	pool->holder = holder_get(&client->router->sessions.holders, client->server,
 				  client->principal, &client->peer);

@@ -114,6 +114,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.on_stale = forward_again,
 		.on_list = call_check_on_list,
 	};
+	credentials_init(&router->upstreams.credentials, loop);
 	prestart_init(&router->prestart, &router->upstreams);
 	process_slots_init(&router->slots, loop, &slots_ops);
 	lists_lru_init(&router->lists);
@@ -143,6 +144,7 @@ void router_fini(struct router *router)
 	schema_cache_fini(&router->schemas);
 	seal_keys_fini(&router->seal_keys);
 	CHECK(router->calls == 0);
+	credentials_fini(&router->upstreams.credentials);
 	buf_fini(&router->upstreams.scratch);
 }
 

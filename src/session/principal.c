@@ -89,6 +89,7 @@ void principal_unref(struct principal **principal)
 	CHECK(!principal_is_anonymous(p)); /* the set itself holds a reference */
 	CHECK(p->sessions == 0);
 	forget_claims(p);
+	buf_wipe(&p->token);
 	map_remove_link(&p->set->by_key, &p->by_key);
 	free(p);
 }
@@ -112,6 +113,16 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 	}
 	free(principal->claims[index]);
 	principal->claims[index] = value.n > 0 ? mem_dup_slice(value) : NULL;
+}
+
+void principal_keep_token(struct principal *principal, struct slice token)
+{
+	CHECK(!principal_is_anonymous(principal) && token.n > 0);
+	if (slice_is_equal(buf_slice(&principal->token), token))
+		return;
+	buf_wipe(&principal->token);
+	buf_reserve(&principal->token, token.n);
+	buf_append_slice(&principal->token, token);
 }
 
 const char *principal_claim(const struct principal *principal, struct slice name)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The caller's identity. Principals are interned: equal identities are the same pointer as long as
- * there is a reference. A principal holds no credential. And what each caller has of what is
- * limited. oauth.md §1, AUTH-SES-01; threats.md
- * SEC-04.
+ * there is a reference. A principal holds no credential, unless a server's token is made for it. And
+ * what each caller has of what is limited. oauth.md §1, AUTH-SES-01; threats.md SEC-04.
  */
 #pragma once
 
@@ -11,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
@@ -48,6 +48,8 @@ struct principal {
 	size_t claim_count; /* the length of `claims` */
 	/* The `names_are` that `claims` belong to; if it differs, they are outdated. */
 	unsigned int claims_are;
+	struct buf
+		token; /* the last one that it has shown to a server with auth.grant token_exchange */
 	/* All parts empty: anonymous. Otherwise the text is stored behind this struct. */
 	struct identity identity;
 };
@@ -82,6 +84,8 @@ void principal_unref(struct principal **principal);
 void principal_set_claim(struct principal *principal, size_t index, struct slice value);
 /* The value of a claim; NULL: none. Valid until the next request of the same principal. */
 const char *principal_claim(const struct principal *principal, struct slice name);
+/* Keeps the token that it has shown, in place of the one before, which is wiped. BACK-URL-10 */
+void principal_keep_token(struct principal *principal, struct slice token);
 bool principal_is_anonymous(const struct principal *principal);
 /*
  * What this principal has sent has been worked off, since began_ns (clock_monotonic_ns): as much of

@@ -22,6 +22,7 @@
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "process/server.h"
+#include "session/principal.h"
 #include "process/spawn.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
@@ -137,6 +138,7 @@ static void trial_free(struct trial *trial)
 	task_cancel(&trial->telling);
 	msg_unref(&trial->setup.initialize);
 	buf_fini(&trial->setup.claims);
+	principal_unref(&trial->setup.principal);
 	buf_fini(&trial->name);
 	buf_fini(&trial->version);
 	loop_defer_free(trial->prestart->shared->loop, trial);
@@ -474,8 +476,8 @@ static struct trial *trial_new(struct prestart *prestart, struct server *server,
 	return trial;
 }
 
-void prestart_probe(struct prestart *prestart, struct server *server, struct slice claims,
-		    struct trial_waiter *waiter)
+void prestart_probe(struct prestart *prestart, struct server *server,
+		    const struct upstream_setup *of, struct trial_waiter *waiter)
 {
 	struct trial *trial = trial_find(prestart, server, false);
 
@@ -485,7 +487,9 @@ void prestart_probe(struct prestart *prestart, struct server *server, struct sli
 	}
 	trial = trial_new(prestart, server, false);
 	trial_add_waiter(trial, waiter);
-	buf_append_slice(&trial->setup.claims, claims);
+	buf_append_slice(&trial->setup.claims, buf_slice(&of->claims));
+	if (of->principal != NULL)
+		trial->setup.principal = principal_ref(of->principal);
 	timer_start(prestart->shared->loop, &trial->deadline, PROBE_ANSWER_MS);
 	trial_start(trial);
 }

@@ -28,6 +28,7 @@
 
 struct server;
 struct upstream;
+struct upstream_setup;
 struct upstream_shared;
 
 struct prestart {
@@ -46,11 +47,11 @@ struct trial_waiter {
 
 void prestart_init(struct prestart *prestart, struct upstream_shared *shared);
 /*
- * Probes `server`, whose process gets these claims (claims_append), unless a probe is under way already.
+ * Probes `server`, whose process gets the claims and the token of `of`, unless a probe is under way already.
  * on_verdict is called later, when the era is known or cannot be determined.
  */
-void prestart_probe(struct prestart *prestart, struct server *server, struct slice claims,
-		    struct trial_waiter *waiter);
+void prestart_probe(struct prestart *prestart, struct server *server,
+		    const struct upstream_setup *of, struct trial_waiter *waiter);
 /*
  * Queues a look at `server`, which must not need claims; only a few run at a time. If there is no
  * room for a process when its turn comes, nothing happens.

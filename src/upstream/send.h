@@ -29,7 +29,9 @@ struct upstream_setup {
 	struct msg *initialize; /* the request; NULL: modern era, and for no client in particular */
 	const struct revision *revision; /* the one requested */
 	struct buf claims;               /* that the process gets: claims_append */
-	const struct upstream_era *era;  /* NULL: legacy */
+	struct principal *
+		principal; /* for whose token it gets one (conf.exchanges), a reference; else NULL */
+	const struct upstream_era *era; /* NULL: legacy */
 	struct buf capabilities; /* of its clients, in the form of the modern era: JSON text */
 };
 

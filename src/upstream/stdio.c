@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -356,11 +357,17 @@ void long_line_take(struct long_line *line, struct slice part, bool is_end, long
 /* ---- processes ---- */
 
 #define MOVE_BYTES (16 * 1024)
+#define CREDENTIAL_ERROR_BYTES 300
+#define CREDENTIAL_LINE_BYTES (CREDENTIAL_ERROR_BYTES + 64)
 
 struct stdio {
 	struct upstream upstream;
 	struct child child;
 	struct long_line long_line;
+	/* Of a server with `auth`: until when its process has a token that is good, and what waits for the next one. */
+	uint64_t good_until_ms;
+	struct credential_wait credential;
+	struct buf held;
 };
 
 static struct stdio *stdio_of(struct upstream *upstream)
@@ -371,6 +378,75 @@ static struct stdio *stdio_of(struct upstream *upstream)
 struct upstream *stdio_of_child(struct child *child)
 {
 	return &container_of(child, struct stdio, child)->upstream;
+}
+
+/* ---- its token ---- */
+
+/*
+ * The process is told its token, or why there is none, in a line that no message begins like; it comes before the
+ * messages that need it. remote/remote.c
+ */
+
+static struct principal *principal_of(const struct upstream *upstream)
+{
+	return upstream->setup != NULL ? upstream->setup->principal : NULL;
+}
+
+static void stdio_tell_credential(struct stdio *stdio, const struct credential_answer *answer)
+{
+	at_end(buf_wipe) struct buf line = { 0 };
+
+	buf_reserve(&line, answer->token.n + CREDENTIAL_LINE_BYTES);
+	if (answer->error != NULL)
+		buf_printf(&line, CHILD_NO_CREDENTIAL_MARK "%.*s\n", CREDENTIAL_ERROR_BYTES,
+			   answer->error);
+	else
+		buf_printf(&line, CHILD_CREDENTIAL_MARK "%.*s\n", SLICE_ARG(answer->token));
+	stdio->good_until_ms = answer->good_until_ms;
+	child_write(&stdio->child, buf_slice(&line));
+}
+
+static void stdio_on_credential(struct credential_wait *wait,
+				const struct credential_answer *answer)
+{
+	struct stdio *stdio = container_of(wait, struct stdio, credential);
+
+	stdio_tell_credential(stdio, answer);
+	child_write_take(&stdio->child, &stdio->held);
+	stdio->held = (struct buf){ 0 };
+}
+
+static void stdio_forget_credential(struct stdio *stdio)
+{
+	credential_cancel(&stdio->credential);
+	buf_fini(&stdio->held);
+	stdio->held = (struct buf){ 0 };
+}
+
+/* Whether a message may be written now; false: it has to wait for a token. */
+static bool stdio_is_authorized(struct stdio *stdio)
+{
+	struct upstream *upstream = &stdio->upstream;
+	struct credentials *credentials = &upstream->shared->credentials;
+	struct principal *principal = principal_of(upstream);
+	struct credential_answer answer;
+
+	if (upstream->server->conf.credential == 0)
+		return true;
+	if (stdio->credential.credential != NULL)
+		return false;
+	if (stdio->child.was_refused &&
+	    credential_refused(credentials, upstream->server, principal, stdio->good_until_ms)) {
+		stdio->child.was_refused = false;
+		stdio->good_until_ms = 0;
+	}
+	if (clock_now_ms() < stdio->good_until_ms)
+		return true;
+	stdio->credential.on_done = stdio_on_credential;
+	if (!credential_get(credentials, upstream->server, principal, &stdio->credential, &answer))
+		return false;
+	stdio_tell_credential(stdio, &answer);
+	return true;
 }
 
 /* ---- what the process does ---- */
@@ -427,6 +503,7 @@ static void stdio_on_long_line(struct child *child, struct slice part, bool is_e
 
 static void stdio_on_lost(struct child *child, enum reason reason)
 {
+	stdio_forget_credential(stdio_of(stdio_of_child(child)));
 	upstream_on_lost(stdio_of_child(child), reason);
 }
 
@@ -434,6 +511,7 @@ static void stdio_on_gone(struct child *child)
 {
 	struct upstream *upstream = stdio_of_child(child);
 
+	stdio_forget_credential(stdio_of(upstream));
 	upstream_on_gone(upstream);
 	loop_defer_free(upstream->shared->loop, stdio_of(upstream));
 }
@@ -460,7 +538,9 @@ static void stdio_start(struct upstream *upstream, struct slice claims)
 
 static bool stdio_has_room(const struct upstream *upstream, size_t size)
 {
-	return child_has_room(upstream->child, size);
+	const struct stdio *stdio = container_of(upstream, const struct stdio, upstream);
+
+	return child_has_room(upstream->child, size + stdio->held.len);
 }
 
 static void stdio_write(struct upstream *upstream, struct buf *message)
@@ -473,7 +553,9 @@ static void stdio_write(struct upstream *upstream, struct buf *message)
 	if (upstream->child->is_held)
 		child_resume(upstream->child);
 	upstream->child->pipe->last_id = (uint32_t)upstream->last_id;
-	if (message->len < MOVE_BYTES)
+	if (!stdio_is_authorized(stdio_of(upstream)))
+		buf_append_slice(&stdio_of(upstream)->held, buf_slice(message));
+	else if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));
 	else
 		child_write_take(upstream->child, message);
@@ -486,6 +568,7 @@ static void stdio_note_failure(struct upstream *upstream, const char *error)
 
 static void stdio_stop(struct upstream *upstream, enum reason reason, bool is_at_once)
 {
+	stdio_forget_credential(stdio_of(upstream));
 	if (upstream->child == NULL)
 		loop_defer_free(upstream->shared->loop, stdio_of(upstream)); /* never started */
 	else if (is_at_once)

@@ -26,6 +26,7 @@
 #include "obs/counters.h"
 #include "obs/reason.h"
 #include "process/server.h"
+#include "upstream/credential.h"
 #include "upstream/send.h"
 
 struct call;
@@ -42,6 +43,7 @@ struct upstream_shared {
 	struct loop *loop;
 	struct scan_limits limits;
 	struct buf scratch; /* the message being built */
+	struct credentials credentials;
 	/* A closed upstream is gone: there is room for another process. */
 	void (*on_gone)(struct upstream *upstream);
 };

@@ -56,6 +56,8 @@ class Issuer:
         self.known = {}  # what is said of each
         self.forms = []  # and all that was sent with them
         self.status = 200  # of those answers
+        self.give = None  # the token endpoint: gets the form and the head, returns a status and a document
+        self.asked_for = []  # what has been asked for there: form and head
         if is_open:
             self.gate.set()
         issuer = self
@@ -69,7 +71,13 @@ class Issuer:
 
             def do_POST(self):
                 form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-                issuer.forms.append({name: values[0] for name, values in form.items()})
+                form_of_one = {name: values[0] for name, values in form.items()}
+                if self.path == "/token":
+                    issuer.asked_for.append((form_of_one, dict(self.headers)))
+                    issuer.voice.wait(30)
+                    self.answer(*issuer.give(form_of_one, self.headers))
+                    return
+                issuer.forms.append(form_of_one)
                 issuer.questions.append(form["token"][0])
                 issuer.voice.wait(30)
                 self.answer(issuer.status, issuer.known.get(form["token"][0], {"active": False}))
