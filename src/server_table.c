@@ -96,6 +96,7 @@ static void row_keep(struct server_table *table, const struct config_server *fro
 	struct endpoint *endpoint = &table->endpoints[number];
 
 	table->servers[number].conf.claims = from->conf.claims;
+	table->servers[number].conf.credential = from->conf.credential;
 	row_take_rules(table, number, from);
 	endpoint->path = from->endpoint.path;
 	endpoint->sse_path = from->endpoint.sse_path;

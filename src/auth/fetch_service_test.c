@@ -27,6 +27,7 @@ static struct {
 	struct fake_page *metadata;
 	struct fake_page *keys;
 	struct verifier_issuer_conf conf;
+	struct credential_conf credential; /* of a server; none, if it has no grant */
 	struct collector_conf collector;
 	struct fetch_service *service;
 	struct fetch_client *client;
@@ -86,7 +87,10 @@ static void open_issuer(void)
 static void open_service(void)
 {
 	const struct verifier_conf issuers = { &world.conf, 1 };
-	const struct fetch_service_conf conf = { &issuers, &world.collector };
+	const struct credential_conf *const credentials[] = { &world.credential };
+	const struct fetch_service_conf conf = { &issuers, credentials,
+						 world.credential.grant != CREDENTIAL_NONE,
+						 &world.collector };
 	struct error err;
 	int fds[2];
 
@@ -362,6 +366,133 @@ static void who_does_not_listen_is_not_heard(void **state)
 	assert_false(try_ask(asked, FETCH_KEYS, 7, "", ""));
 	while (answered < asked)
 		assert_int_equal(answer_to(answered++), 0);
+}
+
+/* ---- tokens for servers ---- */
+
+#define EXCHANGE_FORM                                                                 \
+	"grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange"        \
+	"&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token" \
+	"&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
+
+static struct fake_page *open_token_endpoint(enum credential_grant grant)
+{
+	static struct slice scopes[] = { SLICE("a:b"), SLICE("c") };
+	static char url[128];
+
+	open_issuer();
+	snprintf(url, sizeof(url), "%s/token", world.issuer->origin);
+	world.credential = (struct credential_conf){
+		.grant = grant,
+		.at = { .issuer = world.issuer->origin, .client_id = "me", .client_secret = "s&t" },
+		.token_endpoint = url,
+		.scopes = { scopes, ARRAY_LEN(scopes) },
+		.resource = "https://wiki.example/mcp",
+	};
+	open_service();
+	return fake_issuer_page(world.issuer, "/token");
+}
+
+/* BACK-URL-10: RFC 6749 s4.4, RFC 8707 */
+static void a_token_of_our_own(void **state)
+{
+	struct fake_page *page = open_token_endpoint(CREDENTIAL_CLIENT);
+
+	fake_page_set_body(
+		page, "{\"access_token\":\"t.1\",\"token_type\":\"bearer\",\"expires_in\":60}");
+	ask(1, FETCH_TOKEN, 0, "", "");
+	assert_int_equal(answer_to(1), 200);
+	assert_string_equal(buf_terminate(&world.body), "t.1");
+	assert_int_equal(world.retry_after_s, 60);
+	assert_non_null(strstr(page->request, "\r\nAuthorization: Basic bWU6cyUyNnQ=\r\n"));
+	assert_non_null(strstr(page->request,
+			       "\r\n\r\ngrant_type=client_credentials&scope=a%3Ab%20c"
+			       "&resource=https%3A%2F%2Fwiki.example%2Fmcp"));
+	assert_int_equal(world.metadata->hits, 0);
+}
+
+/* BACK-URL-10: RFC 8693 s2.1 */
+static void a_token_for_another_one(void **state)
+{
+	struct fake_page *page = open_token_endpoint(CREDENTIAL_EXCHANGE);
+
+	fake_page_set_body(page, "{\"access_token\":\"t\",\"token_type\":\"Bearer\"}");
+	ask(1, FETCH_TOKEN, 0, "", "a+b");
+	assert_int_equal(answer_to(1), 200);
+	assert_int_equal(world.retry_after_s, 300); /* it does not say */
+	assert_non_null(
+		strstr(page->request, "\r\n\r\n" EXCHANGE_FORM "&subject_token=a%2Bb&scope="));
+}
+
+/* BACK-URL-10: what becomes a header field, and what is told, is what it may be. */
+static void what_is_no_token(void **state)
+{
+	static const struct {
+		int status;
+		const char *body, *error;
+	} rows[] = {
+		{ 200, "{\"access_token\":\"t\"}", "its answer is no bearer token" },
+		{ 200, "{\"access_token\":\"t\",\"token_type\":\"DPoP\"}",
+		  "its answer is no bearer token" },
+		{ 200, "{\"access_token\":\"a b\",\"token_type\":\"Bearer\"}",
+		  "the token in its answer is none" },
+		{ 200, "{\"access_token\":\"a\\nb\",\"token_type\":\"Bearer\"}",
+		  "the token in its answer is none" },
+		{ 200, "{\"access_token\":\"\",\"token_type\":\"Bearer\"}",
+		  "the token in its answer is none" },
+		{ 200, "{\"token_type\":\"Bearer\"}", "the token in its answer is none" },
+		{ 400, "{\"error\":\"invalid_grant\",\"error_description\":\"s&t\"}",
+		  "it refused: invalid_grant" },
+		{ 400, "{\"error\":\"s&t is wrong\"}", "it answered with status 400" },
+		{ 503, "", "it answered with status 503" },
+	};
+	struct fake_page *page = open_token_endpoint(CREDENTIAL_CLIENT);
+
+	for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
+		page->status = rows[i].status;
+		fake_page_set_body(page, rows[i].body);
+		ask(i, FETCH_TOKEN, 0, "", "");
+		assert_int_equal(answer_to(i), 0);
+		assert_string_equal(world.error, rows[i].error);
+	}
+	page->status = 200;
+	fake_page_set_body(page, "not JSON");
+	ask(100, FETCH_TOKEN, 0, "", "");
+	assert_int_equal(answer_to(100), 0);
+	assert_true(world.error[0] != '\0');
+	/* However long it is said to be good. */
+	fake_page_set_body(page,
+			   "{\"access_token\":\"t\",\"token_type\":\"Bearer\",\"expires_in\":9e9}");
+	ask(101, FETCH_TOKEN, 0, "", "");
+	assert_int_equal(answer_to(101), 200);
+	assert_int_equal(world.retry_after_s, 24 * 3600);
+}
+
+/* SEC-10, SEC-61: a server's issuer is asked for nothing else, with what its grant wants; issuers of callers give no tokens. */
+static void tokens_are_asked_for_by_number(void **state)
+{
+	static const struct {
+		uint32_t kind, number;
+		const char *token;
+	} rows[] = {
+		{ FETCH_TOKEN, 1, "" },          { FETCH_TOKEN, UINT32_MAX, "" },
+		{ FETCH_TOKEN, 0, "t" },         { FETCH_KEYS, 1, "" },
+		{ FETCH_METADATA, 1, "" },       { FETCH_INTROSPECTION, 1, "t" },
+		{ FETCH_INTROSPECTION, 0, "t" },
+	};
+	struct fake_page *page = open_token_endpoint(CREDENTIAL_CLIENT);
+
+	for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ask(i, rows[i].kind, rows[i].number, "", rows[i].token);
+		assert_int_equal(answer_to(i), 0);
+		assert_true(world.error[0] != '\0');
+	}
+	assert_int_equal(page->hits + world.metadata->hits + world.keys->hits +
+				 world.issuer->other_hits,
+			 0);
+	fake_page_set_body(page, "{\"access_token\":\"t\",\"token_type\":\"Bearer\"}");
+	ask(100, FETCH_TOKEN, 0, "", "");
+	assert_int_equal(answer_to(100), 200);
 }
 
 /* ---- spans ---- */
@@ -686,6 +817,8 @@ int main(void)
 		TEST(spans_go_nowhere_else),     TEST(an_answer_comes_in_parts),
 		TEST(a_fetcher_that_dies),       TEST(a_question_is_taken_back),
 		TEST(a_fetcher_that_lies),       TEST(no_status_is_negative),
+		TEST(a_token_of_our_own),        TEST(a_token_for_another_one),
+		TEST(what_is_no_token),          TEST(tokens_are_asked_for_by_number),
 		TEST(a_fetcher_that_is_silent),
 	};
 

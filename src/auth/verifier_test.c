@@ -104,7 +104,7 @@ static void start_service(void)
 {
 	const struct verifier_conf issuers = { &world.conf, 1 };
 	const struct collector_conf none = { .endpoint = NULL };
-	const struct fetch_service_conf conf = { &issuers, &none };
+	const struct fetch_service_conf conf = { .issuers = &issuers, .collector = &none };
 	struct error err = { ERROR_NONE, "" };
 	int fds[2];
 

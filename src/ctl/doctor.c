@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "auth/fetch_client.h"
+#include "auth/fetch_service.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -103,7 +106,14 @@ static void probe_wait(struct probe *probe, uint64_t wait_ms)
 	clock_update();
 }
 
-/* Takes message. What does not fit into the pipe is lost; then no answer comes either. */
+/* A line. What does not fit into the pipe is lost; then no answer comes either. */
+static void probe_write(struct probe *probe, struct slice line)
+{
+	if (probe->process.fds[0] >= 0 && write(probe->process.fds[0], line.p, line.n) < 0)
+		file_close(&probe->process.fds[0]);
+}
+
+/* Takes message. */
 static void probe_send(struct probe *probe, json_t *message)
 {
 	at_end(mem_free) char *text = json_dumps(message, JSON_COMPACT);
@@ -112,8 +122,7 @@ static void probe_send(struct probe *probe, json_t *message)
 	CHECK(text != NULL);
 	size = strlen(text);
 	text[size] = '\n';
-	if (probe->process.fds[0] >= 0 && write(probe->process.fds[0], text, size + 1) < 0)
-		file_close(&probe->process.fds[0]);
+	probe_write(probe, slice_of(text, size + 1));
 	json_decref(message);
 }
 
@@ -322,7 +331,8 @@ struct examination {
 	const struct reaper *reaper;
 	const struct launch_spec *spec;
 	struct probe probe;
-	bool is_modern;    /* it is spoken to in the modern era */
+	bool is_modern;        /* it is spoken to in the modern era */
+	struct buf credential; /* the line that tells its process its token; empty: it gets none */
 	json_t *refusal;   /* its answer to initialize, for which it was started again; or NULL */
 	struct buf errors; /* the messages of its errors, one a line */
 	const char *ill;   /* the first thing that is wrong, or NULL */
@@ -400,6 +410,97 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 
 /* ---- the start ---- */
 
+/* ---- its token ---- */
+
+/* As the daemon gets it: of a fetcher, which is in this process here. */
+struct asking {
+	struct loop *loop;
+	struct inquiry inquiry;
+	struct buf token;
+	uint64_t good_s;
+	char error[256]; /* empty: there is a token */
+};
+
+static void on_token(struct inquiry *inquiry, const struct fetch_answer *answer)
+{
+	struct asking *asking = container_of(inquiry, struct asking, inquiry);
+
+	if (answer->status == 200)
+		buf_append_slice(&asking->token, answer->body);
+	else
+		snprintf(asking->error, sizeof(asking->error), "%s", answer->error);
+	asking->good_s = answer->retry_after_s;
+	loop_stop(asking->loop);
+}
+
+/* Of two ends of a wire in one process, none goes before the other. */
+static void on_service_end(void *arg)
+{
+	loop_stop(arg);
+}
+
+static int ask_for_token(struct asking *asking, const struct config_server *server,
+			 struct error *err)
+{
+	static const struct verifier_conf no_issuers;
+	static const struct collector_conf no_collector;
+	const struct credential_conf *const credentials[] = { &server->credential };
+	const struct fetch_service_conf conf = { &no_issuers, credentials, 1, &no_collector };
+	struct fetch_service *service = NULL;
+	struct fetch_client *client;
+	int ends[2];
+
+	asking->inquiry.on_done = on_token;
+	if (fetch_service_prepare(err) < 0 || (asking->loop = loop_new(err)) == NULL)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return error_set_errno(err, "socketpair");
+	service =
+		fetch_service_new(asking->loop, &conf, ends[0], on_service_end, asking->loop, err);
+	if (service == NULL)
+		return -1;
+	client = fetch_client_new(asking->loop);
+	fetch_client_connect(client, ends[1]);
+	inquiry_start(client, &asking->inquiry, FETCH_TOKEN, 0, NULL, (struct slice){ NULL, 0 });
+	loop_run(asking->loop);
+	fetch_client_free(&client);
+	fetch_service_free(&service);
+	loop_free(&asking->loop);
+	return 0;
+}
+
+/* Returns whether its process can go on: it has been told the token, or needs none. */
+static bool examine_credential(struct examination *e)
+{
+	const struct credential_conf *conf = &e->server->credential;
+	struct asking asking = { .token = { 0 } };
+	struct error err;
+
+	if (conf->grant == CREDENTIAL_NONE)
+		return true;
+	if (conf->grant == CREDENTIAL_EXCHANGE) {
+		finding_print(
+			"warn", "auth",
+			"a token is made for each caller's, and here there is no caller: it is not tried");
+		return false;
+	}
+	if (ask_for_token(&asking, e->server, &err) < 0)
+		finding_fail(&e->ill, "auth", "%s", err.text);
+	else if (asking.token.len == 0)
+		finding_fail(&e->ill, "auth", "%s gives no token: %s", conf->at.issuer,
+			     asking.error);
+	else
+		finding_print("ok", "auth", "a token of %s, good for %llu s", conf->at.issuer,
+			      (unsigned long long)asking.good_s);
+	if (asking.token.len > 0) {
+		buf_printf(&e->credential, CHILD_CREDENTIAL_MARK "%.*s\n",
+			   SLICE_ARG(buf_slice(&asking.token)));
+		probe_write(&e->probe, buf_slice(&e->credential));
+	}
+	buf_wipe(&asking.token);
+	return e->credential.len > 0;
+}
+
 static void explain_start(struct examination *e)
 {
 	const struct launch_verdict *verdict = &e->probe.verdict;
@@ -447,6 +548,8 @@ static bool start_again(struct examination *e)
 	is_started = probe_start(&e->probe, e->launch, e->spec, e->reaper) == 0;
 	if (!is_started)
 		explain_start(e);
+	else if (e->credential.len > 0)
+		probe_write(&e->probe, buf_slice(&e->credential));
 	return is_started;
 }
 
@@ -815,12 +918,14 @@ static bool examine(const struct config *config, size_t index, const struct laun
 			while (path[1] != NULL && access(*path, X_OK) != 0)
 				path++;
 			finding_print("ok", "start", "%s", *path);
-			examine_running(&e);
+			if (examine_credential(&e))
+				examine_running(&e);
 		}
 		end_probe(&e);
 	}
 	claims_free_env(launch->specs[index].envp, spec.envp);
 	buf_fini(&e.errors);
+	buf_wipe(&e.credential);
 	return e.ill == NULL;
 }
 

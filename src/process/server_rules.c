@@ -29,6 +29,8 @@ void server_take_rules(struct server *server, const struct server_conf *conf, bo
 	merged.server = own->server;
 	merged.fleet = own->fleet;
 	merged.claims = own->claims;
+	merged.credential = own->credential;
+	merged.exchanges = own->exchanges;
 	merged.confinement = own->confinement;
 	merged.line_max = own->line_max;
 	merged.queue_max = own->queue_max;

@@ -14,3 +14,6 @@ src_upstream_send_test_LDADD = $(UPSTREAM_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/upstream/long_line_test
 src_upstream_long_line_test_SOURCES = src/upstream/long_line_test.c
 src_upstream_long_line_test_LDADD = $(UPSTREAM_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/upstream/credential_test
+src_upstream_credential_test_SOURCES = src/upstream/credential_test.c
+src_upstream_credential_test_LDADD = $(UPSTREAM_LIBS) $(CMOCKA_LIBS)

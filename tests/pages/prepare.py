@@ -33,7 +33,7 @@ def places(folder):
     for name in ("tls", "id-ca"):
         subprocess.run(CERTIFICATE + ["-keyout", "%s/etc/mcpgated/%s.key" % (folder, name),
                                       "-out", "%s/etc/mcpgated/%s.crt" % (folder, name)], check=True, capture_output=True)
-    for name in ("github.token", "introspection.secret", "memory.key", "wiki.authorization"):
+    for name in ("github.token", "introspection.secret", "memory.key", "wiki.authorization", "wiki.secret", "tickets.secret"):
         write(folder + "/etc/mcpgated/" + name, "secret")
     write(folder + "/srv/files/a.txt", "hello")
     os.mkdir(folder + "/var/lib/files/.npm")

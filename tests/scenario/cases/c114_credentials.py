@@ -2,20 +2,21 @@
 """Tokens that the gateway gets for servers behind a URL (servers.NAME.auth), and what of it reaches whom."""
 import base64
 import json
-import os
-import time
+import threading
 
-import harness
 import issuer
 import mcp
 from c50_config import refused
 from c71_ctl import ctl
+from c80_stateless import ask as ask_modern, fields, message
 from c100_reload import reload
+from c110_processes_kept import kill_gateway
 from c107_remote import Fake, text_of
 from harness import case, eq, ok, wait_for
 
 ORIGIN = "https://mcp.example"
 SECRET = "cl1ent-s3cret"
+SHA256_OF_SECRET = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
 
 def answer(t):
@@ -29,6 +30,8 @@ def answer(t):
             return
         elif message is None:
             request.whole(405)
+        elif message["method"] == "tools/list":
+            request.result(message, {"tools": []})
         else:
             request.result(message, {"content": [{"type": "text", "text": str(token)}]})
     return serve
@@ -45,7 +48,7 @@ def begin(t, grant="client_credentials", servers=1, give=None, config=None, more
         return 200, {"access_token": name, "token_type": "Bearer", "expires_in": t.good_s}
 
     t.issuer.give = give or count
-    one = dict({"url": t.remote.url, "auth": dict({"grant": grant, "issuer": t.issuer.url, "client_id": "gateway",
+    t.one = one = dict({"url": t.remote.url, "auth": dict({"grant": grant, "issuer": t.issuer.url, "client_id": "gateway",
                                                    "client_secret": SECRET}, **auth)}, **(more or {}))
     whole = {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": t.issuer.url}]}}
     whole.update(config or {})
@@ -167,3 +170,129 @@ failing("of_another_kind", lambda form, head: (200, dict(GOOD, token_type="mac")
 failing("that_breaks_the_head", lambda form, head: (200, dict(GOOD, access_token="a\r\nX-Evil: 1")), "the token in its answer")
 failing("that_is_over", lambda form, head: (200, dict(GOOD, expires_in=0)), "over already")
 failing("from_a_broken_server", lambda form, head: (500, {"error": "x" * 5000}), "status 500")
+
+
+@case(daemon=False, deadline=40)
+def servers_come_and_go(t):
+    """BACK-URL-10: a reload gives another secret and other servers with tokens, before and behind: each process goes on with its own."""
+    begin(t, scopes=["main"])
+    t.good_s = 2
+    s = t.session("main", token=person(t, "alice"))
+    eq(call(s), "Bearer t1")
+    pid, other = t.daemon.children("main"), dict(t.one, auth=dict(t.one["auth"], scopes=["other"]), start={"try": False})
+    changed = dict(t.one, auth=dict(t.one["auth"], client_secret="an0ther"))
+    reload(t, {"before": other, "main": changed, "next": other}, t.config)
+    t.issuer.give = lambda form, head: (200, {"access_token": form["scope"], "token_type": "bearer", "expires_in": 2})
+    wait_for(lambda: call(s) == "Bearer main", 10, "a token that is made with what there is now")
+    eq(base64.b64decode(t.issuer.asked_for[-1][1]["Authorization"].split()[1]).decode(), "gateway:an0ther")
+    eq(t.daemon.children("main"), pid)
+    eq(call(t.session("before", token=t.issuer.token(ORIGIN + "/before/mcp"))), "Bearer other")
+    reload(t, {"main": {"url": t.remote.url}}, t.config)
+    eq(call(t.session("main", token=person(t, "alice"))), "None")
+    eq(call(s), "Bearer main")  # until it is over: then it needs a new session, as its server is no more
+    wait_for(lambda: "configuration" in json.dumps(s.ask("tools/call", {"name": "t"})), 10, "no other token")
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def processes_that_outlive_the_gateway(t):
+    """BACK-URL-10: the next gateway tells them a token before anything else."""
+    begin(t, "token_exchange", config={"sessions": {"persist": True}})
+    s = t.session("main", token=person(t, "alice"))
+    eq(call(s), "Bearer t1-alice")
+    pid = t.daemon.children("main")
+    kill_gateway(t)
+    eq(call(s), "Bearer t2-alice")
+    eq(t.daemon.children("main"), pid)
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def callers_of_an_endpoint(t):
+    """BACK-URL-10: the token that the caller has shown to the endpoint is exchanged for that of each of its servers."""
+    begin(t, "token_exchange", servers=2, config={"endpoints": {"all": {"servers": {"main": {"prefix": "a_"}, "other1": {"prefix": "b_"}}}}})
+    t.issuer.give = lambda form, head: (200, {"access_token": form["resource"][-3:] + "-" + who(form["subject_token"]), "token_type": "Bearer"})
+    for name in ("alice", "bob"):
+        s = t.session("all", token=t.issuer.token(ORIGIN + "/all/mcp", sub=name))
+        for tool in ("a_t", "b_t"):
+            eq(text_of(s.ask("tools/call", {"name": tool})), "Bearer mcp-" + name)
+    eq(len(t.issuer.asked_for), 4)
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def who_shows_no_token_of_an_issuer(t):
+    """BACK-URL-10: for a static token nothing can be exchanged; the caller is told, and nobody else's token is used."""
+    begin(t, "token_exchange")
+    t.config["auth"]["tokens"] = [{"name": "me", "sha256": SHA256_OF_SECRET}]
+    reload(t, {"main": t.one}, t.config)
+    eq(call(t.session("main", token=person(t, "alice"))), "Bearer t1-alice")
+    t.session("main", token="secret", check=False).started.final(20)
+    t.daemon.wait_log("server_failing", "shown no token")
+    eq((len(t.issuer.asked_for), set(t.seen)), (1, {"Bearer t1-alice"}))
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def an_issuer_that_does_not_answer(t):
+    """BACK-URL-10: calls wait for it, those of others go on; a call that is given up is not sent later."""
+    begin(t, "token_exchange", servers=2)
+    gate = threading.Event()
+
+    def give(form, head):
+        if who(form["subject_token"]) == "alice":
+            gate.wait(20)
+        return 200, {"access_token": who(form["subject_token"]), "token_type": "Bearer", "expires_in": 600}
+    t.issuer.give = give
+    waiting = t.session("main", token=person(t, "alice"), check=False)
+    wait_for(lambda: len(t.issuer.asked_for) == 1, 10, "the question")
+    eq(call(t.session("main", token=person(t, "bob"))), "Bearer bob")
+    gate.set()
+    ok("result" in waiting.started.final(20), "what has waited")
+    eq(set(t.seen), {"Bearer alice", "Bearer bob"})
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def both_eras_have_the_token(t):
+    """BACK-URL-10: a client of 2026-07-28 has no session, and its caller's token all the same."""
+    begin(t, "token_exchange", more={"isolation": "principal", "era": "legacy"})
+    for name in ("alice", "bob", "alice"):
+        params = {"name": "t", "arguments": {}}
+        head = [*fields(message("tools/call", params)), ("Authorization", "Bearer " + person(t, name))]
+        status, found = ask_modern(t, "main", "tools/call", params, head)
+        ok((status, text_of(found[-1]).endswith("-" + name)) == (200, True), status, found)
+    eq(len(t.issuer.asked_for), 2)
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def the_doctor_gets_a_token(t):
+    """mcpgatectl(1): doctor says whether there is one, and goes on with it; without one it says why."""
+    begin(t)
+    said = ctl(t, "doctor", "main", "-c", t.daemon.file)[0]
+    ok("good for 3600 s" in said and "revision" in said, said)
+    t.issuer.give = lambda form, head: (401, {"error": "invalid_client"})
+    said = ctl(t, "doctor", "main", "-c", t.daemon.file, status=1)[0]
+    ok("invalid_client" in said and "revision" not in said, said)
+    end(t)
+
+
+@case(daemon=False)
+def what_auth_needs(t):
+    """product §4: -t says what is missing, and what cannot stand beside."""
+    url, client = "url: 'https://a.example/mcp'", "issuer: 'https://i.example', client_id: c"
+    oauth = "public_url: 'https://g.example'\nauth: {mode: oauth, issuers: [{issuer: 'https://i.example'}]}\n"
+    for head, server, words in (
+            ("", "{%s, auth: {grant: client_credentials}}" % url, ("'issuer' is missing", "'client_id' is missing")),
+            ("", "{%s, auth: {grant: client_credentials, %s}}" % (url, client), ("'client_secret' is missing",)),
+            ("", "{%s, auth: {grant: client_credentials, %s, auth_method: private_key_jwt, client_secret: s}}" % (url, client),
+             ("'client_key' is missing", "set 'client_key' instead")),
+            ("", "{command: x, auth: {grant: client_credentials, %s, client_secret: s}}" % client, ("is for a server with a 'url'",)),
+            ("", "{%s, auth: {grant: token_exchange, %s, client_secret: s}}" % (url, client), ("set auth.mode to oauth",)),
+            (oauth, "{%s, isolation: shared, auth: {grant: token_exchange, %s, client_secret: s}}" % (url, client), ("isolation session or principal",)),
+            ("", "{%s, headers: {authorization: x}, auth: {grant: client_credentials, %s, client_secret: s}}" % (url, client),
+             ("cannot stand beside an Authorization",)),
+            ("", "{%s, auth: {grant: client_credentials, %s, client_secret: s, token_endpoint: 'http://127.0.0.1/t'}}" % (url, client), ("must begin with https://",))):
+        for word in words:
+            refused(head + "servers: {a: %s}\n" % server, word)
