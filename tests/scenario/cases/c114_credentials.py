@@ -92,7 +92,7 @@ def a_token_of_the_gateways_own(t):
 
 @case(daemon=False, deadline=30)
 def a_token_for_each_callers(t):
-    """BACK-URL-10: the caller's token is exchanged, once for all of his sessions; nobody's is used for another, and it goes nowhere else."""
+    """BACK-URL-10, SEC-80: the caller's token is exchanged, once for all of his sessions; nobody's is used for another, and it goes nowhere else."""
     begin(t, "token_exchange", audience="wiki")
     tokens = {name: person(t, name) for name in ("alice", "bob")}
     sessions = [(name, t.session("main", token=tokens[name])) for name in ("alice", "bob", "alice", "bob")]
