@@ -101,8 +101,8 @@ int jsonc_read(struct jsonc *json, struct slice text, struct error *err)
 	buf_append_slice(&json->text, text);
 	if (json->text.len > 0)
 		blank_what_is_no_json(json->text.data, json->text.data + json->text.len);
-	root = json_loadb(buf_terminate(&json->text), json->text.len, JSON_REJECT_DUPLICATES,
-			  &error);
+	root = json_loadb(buf_terminate(&json->text), json->text.len,
+			  JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
 	if (root != NULL) {
 		wipe(root);
 		json_decref(root);

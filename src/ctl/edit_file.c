@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "config/listed_path.h"
 
 #define LOCK_STEP_MS 20
+#define WRITERS_WAIT_MS 1000
 #define BESIDE ".mcpgated-" /* and six characters */
 
 /* A new file would not have what cannot be seen in the mode. */
@@ -112,15 +114,31 @@ static bool is_same(const char *path, const struct edit_file *file)
 }
 
 /*
- * Somebody has put another file there just before ours. If he has put one there just after it, too, either may have what the other
- * lacks: that one stays beside it.
+ * Who has opened a file before it was taken away may write into it yet. A lease is given on what nobody else has open; a file system
+ * without leases, or a reader that stays, is waited for no longer.
  */
-static int take_back(const char *beside, const struct edit_file *file, ino_t own, struct error *err)
+static void wait_for_writers(const char *path)
 {
-	struct stat status;
+	const struct timespec step = { .tv_nsec = LOCK_STEP_MS * 1000000L };
+	at_end(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
+	signal(SIGIO, SIG_IGN); /* that somebody opens it: it is closed here at once anyway */
+	for (int left_ms = WRITERS_WAIT_MS; fd >= 0 && left_ms > 0; left_ms -= LOCK_STEP_MS) {
+		if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0 || errno != EAGAIN)
+			return;
+		nanosleep(&step, NULL);
+	}
+}
+
+/*
+ * Somebody has written there just before ours. If he has written there just after it, too, either may have what the other lacks: what is
+ * not ours stays beside it.
+ */
+static int take_back(const char *beside, const struct edit_file *file, const struct edit_file *own,
+		     struct error *err)
+{
 	if (renameat2(AT_FDCWD, beside, AT_FDCWD, file->path, RENAME_EXCHANGE) == 0 &&
-	    stat(beside, &status) == 0 && status.st_ino == own) {
+	    is_same(beside, own)) {
 		unlink(beside);
 		return 1;
 	}
@@ -133,10 +151,9 @@ static int take_back(const char *beside, const struct edit_file *file, ino_t own
 /* Some file systems cannot exchange. */
 static int put_in_place(const char *beside, const struct edit_file *file, struct error *err)
 {
-	struct stat status;
-	ino_t own = stat(beside, &status) == 0 ? status.st_ino : 0;
+	at_end(edit_file_fini) struct edit_file own = { .path = NULL };
 
-	if (!is_same(file->path, file)) {
+	if (edit_file_read(beside, &own, err) != 0 || !is_same(file->path, file)) {
 		unlink(beside);
 		return 1;
 	}
@@ -147,11 +164,12 @@ static int put_in_place(const char *beside, const struct edit_file *file, struct
 		unlink(beside);
 		return -1;
 	}
+	wait_for_writers(beside);
 	if (is_same(beside, file)) {
 		unlink(beside);
 		return 0;
 	}
-	return take_back(beside, file, own, err);
+	return take_back(beside, file, &own, err);
 }
 
 int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)

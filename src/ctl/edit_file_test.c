@@ -76,6 +76,83 @@ static void test_replaces_what_was_read(void **state)
 	check_alone();
 }
 
+/* Another process that has opened the file, and goes on as soon as that has another name. Returns its id. */
+static pid_t open_and_write_late(const char *late, const char *later)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+		struct stat mine, there;
+
+		if (fd < 0 || fstat(fd, &mine) < 0 || write(ready[1], "", 1) != 1)
+			_exit(1);
+		while (stat(path, &there) < 0 || there.st_ino == mine.st_ino)
+			usleep(1000);
+		if (later != NULL)
+			put(later);
+		/* Whoever does not wait removes it. */
+		for (int i = 0; i < 100 && fstat(fd, &mine) == 0 && mine.st_nlink > 0; i++)
+			usleep(1000);
+		_exit(write(fd, late, strlen(late)) == (ssize_t)strlen(late) ? 0 : 1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void assert_ended(pid_t pid)
+{
+	int status = -1;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Who opens, and writes once another file is in the place, has written into the one that is there in the end. */
+static void test_waits_for_who_has_it_open(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+	pid_t pid;
+
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	pid = open_and_write_late("late", NULL);
+	assert_int_equal(edit_file_replace(&file, SLICE_LIT("new"), &err), 1);
+	assert_ended(pid);
+	edit_file_fini(&file);
+	check("late", 0640);
+	check_alone();
+}
+
+/* If he writes into both, none of them goes. */
+static void test_keeps_what_was_written_into_both(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+	char *left;
+	pid_t pid;
+
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	pid = open_and_write_late("late", "later");
+	assert_int_equal(edit_file_replace(&file, SLICE_LIT("new"), &err), -1);
+	assert_ended(pid);
+	edit_file_fini(&file);
+	left = strstr(err.text, folder);
+	assert_non_null(left);
+	check("late", 0640);
+	snprintf(path, sizeof(path), "%s", left);
+	check("later", 0640);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/file", folder);
+	check_alone();
+}
+
 static void test_leaves_what_was_written_meanwhile(void **state)
 {
 	static const char *const texts[] = { "odd", "longer than before", "" };
@@ -232,6 +309,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_replaces_what_was_read, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_waits_for_who_has_it_open, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_keeps_what_was_written_into_both, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_leaves_what_was_written_meanwhile, make_folder,
 						remove_folder),

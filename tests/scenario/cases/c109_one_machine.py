@@ -324,6 +324,155 @@ POSTED = {
                             b'"d": {"command": "./x", "cwd": "/"}}}', 1, "in the folder that its client is in"),
     "a variable that is not set": (CODE, b'{"mcpServers": {"a": {"command": "x", "env": {"A": "${NOT_SET_AT_ALL}"}}}}', 0, "NOT_SET_AT_ALL"),
     "numbers": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "env": {"PORT": 80}}}}', 0, "not a string"),
+    "Claude Code, after a year": (CODE, b"""{
+  "numStartups": 1312,
+  "installMethod": "global",
+  "tipsHistory": {"shift-enter": 1311, "mcpServers": 7},
+  "oauthAccount": {"accountUuid": "00000000-0000-0000-0000-000000000000", "emailAddress": "a@example.com"},
+  "cachedChangelog": "# 2.1\\n- \\"mcpServers\\": {\\"x\\": {\\"command\\": \\"y\\"}}\\n\\ud83d\\ude80",
+  "projects": {
+    "/srv/www": {
+      "allowedTools": ["Bash(git status:*)"],
+      "history": [{"display": "add the server {\\"command\\": \\"npx\\"}", "pastedContents": {}}],
+      "mcpContextUris": [],
+      "mcpServers": {
+        "db": {"type": "stdio", "command": "uvx", "args": ["mcp-server-sqlite", "--db-path", "/srv/www/a.db"], "env": {}}
+      },
+      "enabledMcpjsonServers": [],
+      "disabledMcpjsonServers": [],
+      "hasTrustDialogAccepted": true,
+      "lastCost": 0.10000000000000001,
+      "lastSessionId": 12345678901234567890
+    },
+    "/srv/empty": {"allowedTools": [], "mcpServers": {}}
+  },
+  "mcpServers": {
+    "fetch": {"type": "stdio", "command": "uvx", "args": ["mcp-server-fetch"], "env": {}},
+    "linear": {"type": "sse", "url": "https://mcp.example.com/sse"}
+  },
+  "userID": "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
+}
+""", 2, "at a URL"),
+    "Claude Desktop on Windows": (CLAUDE, rb"""{
+  "globalShortcut": "Ctrl+Space",
+  "mcpServers": {
+    "filesystem": {
+      "command": "cmd",
+      "args": ["/c", "npx", "-y", "@modelcontextprotocol/server-filesystem", "C:\\Users\\anna\\Documents", "\\\\server\\share\\Q1 \u2013 Q2"],
+      "env": {"APPDATA": "C:\\Users\\anna\\AppData\\Roaming\\", "API_KEY": "s3cret"}
+    },
+    "git": {
+      "command": "C:\\Users\\anna\\.local\\bin\\uvx.exe",
+      "args": ["mcp-server-git", "--repository", "D:/work/repo"]
+    }
+  }
+}
+""".replace(b"\n", b"\r\n"), 2, ""),
+    "Cursor with keys": (CURSOR, b"""{
+    "mcpServers": {
+        "github": {
+            "command": "docker",
+            "args": ["run", "-i", "--rm", "-e", "GITHUB_PERSONAL_ACCESS_TOKEN", "ghcr.example/github-mcp-server"],
+            "env": {
+                "GITHUB_PERSONAL_ACCESS_TOKEN": "s3cret"
+            }
+        },
+        "old": {"command": "node", "args": ["/srv/old/index.js"], "disabled": true},
+        "postgres": {
+            "command": "npx",
+            "args": ["-y", "@modelcontextprotocol/server-postgres", "postgresql://u:s3cret@localhost/db"],
+        },
+        // "later": {"command": "uvx"},
+    },
+}
+""", 2, "is disabled"),
+    "VS Code with inputs and more": (VSCODE, b"""{
+\t// What is asked for.
+\t"inputs": [
+\t\t{ "type": "promptString", "id": "key", "description": "API key", "password": true },
+\t],
+\t"servers": {
+\t\t"perplexity": { "type": "stdio", "command": "npx", "args": ["-y", "server-perplexity"], "env": { "KEY": "${input:key}" } },
+\t\t"memory": { "type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "dev": { "watch": "**/*.ts" } }, // mine
+\t\t"playwright": { "command": "npx", "args": ["@playwright/mcp@latest"], "gallery": true },
+\t\t"remote": { "type": "http", "url": "https://mcp.example.com/mcp" },
+\t},
+\t"sandbox": {},
+}
+""", 2, "${input:key}"),
+    "Windsurf": (WINDSURF, b'{\n   "mcpServers" : {\n      "figma" : { "serverUrl" : "https://mcp.example.com/sse" },\n      "sequential" : {\n         '
+                 b'"command" : "npx",\n         "args" : [ "-y" , "@modelcontextprotocol/server-sequential-thinking" ]\n      }\n   }\n}\n', 1, "at a URL"),
+    "Zed with all its settings": (ZED, b"""// Zed settings
+//
+// For information on how to configure Zed, see the documentation.
+{
+  "ui_font_size": 16,
+  "lsp": { "rust-analyzer": { "binary": { "path": "/usr/bin/rust-analyzer", "args": [] } } },
+  "context_servers": {
+    "postgres-context-server": { "settings": { "database_url": "postgresql://u@h/d" } },
+    "files": {
+      /* by hand */
+      "source": "custom",
+      "enabled": true,
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"], // one
+      "env": {},
+    },
+  },
+  "agent": { "always_allow_tool_actions": true },
+}
+""", 1, "extension"),
+    "Gemini with comments": (GEMINI, b'{\n  "theme": "GitHub", // light\n  "mcpServers": {\n    "py": {\n      "command": "python3",\n      "args": ["-m", "srv"],\n'
+                             b'      "cwd": "/srv/py",\n      "timeout": 15000,\n      "trust": false,\n      "includeTools": ["a"],\n    },\n    "web": '
+                             b'{"httpUrl": "https://mcp.example.com/mcp"}\n  }\n}', 1, "at a URL"),
+    "Codex with profiles": (CODEX, b"""model = "a-model"
+model_reasoning_effort = "high"
+notify = ["notify-send", "Codex"]
+
+[model_providers.local]
+name = "local"
+base_url = "http://127.0.0.1:1/v1"
+
+[profiles.fast]
+model = "b"
+
+[mcp_servers.context7]
+command = "npx"
+args = ["-y", "@upstash/context7-mcp", "--api-key", "s3cret"]
+
+[mcp_servers.node_repl]
+command = "node"
+args = ["repl.js"]
+cwd = "/srv"
+startup_timeout_sec = 30.0
+enabled = true # keep
+
+[mcp_servers.figma]
+url = "https://mcp.example.com/mcp"
+bearer_token_env_var = "FIGMA"
+
+[projects."/srv/www"]
+trust_level = "trusted"
+
+[tui]
+notifications = true
+""", 2, "at a URL"),
+    "a marker in UTF-16": (CURSOR, b"\xff\xfe" + PLAIN.decode().encode("utf-16-le"), 0, "not valid JSON"),
+    "two byte order marks": (CURSOR, BOM + BOM + PLAIN, 0, "not valid JSON"),
+    "line ends of both kinds": (CURSOR, PLAIN.replace(b"\n", b"\r\n", 4) + b"\r\n\n", 1, ""),
+    "single quotes": (CURSOR, PLAIN.replace(b'"', b"'"), 0, "not valid JSON"),
+    "names without quotes": (VSCODE, b'{servers: {a: {command: "x"}}}', 0, "not valid JSON"),
+    "comments of scripts": (CURSOR, b"# mine\n" + PLAIN, 0, "not valid JSON"),
+    "left over from a merge": (CURSOR, b"<<<<<<< HEAD\n" + PLAIN + b"=======\n{}\n>>>>>>> x\n", 0, "not valid JSON"),
+    "two documents": (CURSOR, PLAIN + PLAIN, 0, "not valid JSON"),
+    "an end of DOS": (CURSOR, PLAIN + b"\x1a", 0, "not valid JSON"),
+    "half a file": (CODE, PLAIN[:len(PLAIN) // 2], 0, "not valid JSON"),
+    "the list of another client": (CURSOR, b'{"servers": {"a": {"command": "x"}}, "mcp": {"servers": {"b": {"command": "y"}}}}', 0, "no entry"),
+    "a list in the place of the list": (CURSOR, b'{"mcpServers": [{"name": "a", "command": "x"}]}', 0, ""),
+    "arguments that are a text": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "args": "--stdio"}, "b": {"command": "y", "env": null}}}', 1, ""),
+    "two entries that are the same": (CURSOR, b'{"mcpServers": {"a": {"command": "x"}, "A": {"command": "x"}}}', 2, ""),
+    "much of it": (CODE, b'{"history": [' + b",\n".join(b'{"display": "%d \\u00fc {\\"mcpServers\\": {"}' % i for i in range(20000)) +
+                   b'],\n"mcpServers": {' + b",\n".join(b'"s%d": {"command": "x", "args": ["%d"]}' % (i, i) for i in range(40)) + b"}}", 40, ""),
 }
 
 
@@ -366,6 +515,17 @@ def home():
         yield Home(folder)
 
 
+def as_before(h, path):
+    """The file with what each moved entry was in the place of what it is: nothing else may differ."""
+    text = h.read(path)
+    for server in h.servers():
+        record = json.loads(re.search(rb"^# adopted: (.*)$", h.read(".config/mcpgated/conf.d/" + server), re.M)[1])
+        for entry in record["entries"]:
+            ok(text.count(entry["is"].encode()) >= 1, "it is what is written down", entry)
+            text = text.replace(entry["is"].encode(), entry["was"].encode(), 1)
+    return text
+
+
 def posted(part):
     def run(t):
         for name, (path, content, count, said) in list(POSTED.items())[part::3]:
@@ -375,6 +535,7 @@ def posted(part):
                 eq((h.adopt("--dry-run").count(" would be "), h.read(path), h.servers()), (count, content, []), name)
                 told = h.adopt()
                 eq((told.count(" is now "), said in told), (count, True), name + told)
+                eq(as_before(h, path), content, name + ": apart from the entries")
                 eq((h.read(path) == content, os.stat(h.path(path)).st_mode & 0o777), (count == 0, mode), name)
                 ok(b"s3cret" not in h.read(path) or not count, name + ": a secret has stayed")
                 ok(mode == 0o600 or b"mcpg_" not in h.read(path), name + ": others could read the token")
@@ -682,6 +843,44 @@ def files_that_are_not_ours(t):
         os.unlink(h.path("second"))
         os.makedirs(h.path(CLAUDE))
         ok("is not a plain file" in h.adopt("claude", status=1), "a folder")
+
+
+# What a client writes that another has not: as it was, CRLF, a mark, TOML.
+WRITTEN = {"plain": (CURSOR, PLAIN), "CRLF": (VSCODE, PLAIN.replace(b"mcpServers", b"servers").replace(b"\n", b"\r\n")),
+           "a byte order mark": (WINDSURF, BOM + PLAIN), "comments": (ZED, b"// mine\n" + PLAIN.replace(b"mcpServers", b"context_servers")),
+           "Codex": (CODEX, TOML)}
+
+
+@case(daemon=False, deadline=120)
+def another_program_writes_in_place(t):
+    """product §2: a client that opens its file, empties it and writes it anew, as most do, loses nothing to adopt, and adopt nothing to it."""
+    for name, (path, before) in WRITTEN.items():
+        with home() as h:
+            h.put(path, before)
+            stop, count = threading.Event(), [0]
+
+            def write():
+                while not stop.is_set():
+                    text = re.sub(rb"\n?# count: \d+\n$|\n?// count: \d+\n$", b"", h.read(path))
+                    if text.endswith((b"}", b"}\n", b"}\r\n", b'"dark"\n', b"]\n")):
+                        count[0] += 1
+                        with open(h.path(path), "wb") as file:
+                            file.write(text + b"\n%s count: %d\n" % (b"#" if path == CODEX else b"//", count[0]))
+                    stop.wait(0.002)
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            for _ in range(4):
+                h.adopt()
+                h.adopt("--undo")
+            stop.set()
+            thread.join()
+            h.adopt("--undo")
+            text = h.read(path)
+            mark = b"\n%s count: %d\n" % (b"#" if path == CODEX else b"//", count[0])
+            beside = [at for at in os.listdir(os.path.dirname(h.path(path))) if "mcpgated" in at]  # named in a message, and very rare
+            ok(text == before + mark or beside, name + ": its last write counts", text, count)
+            ok(count[0] > 3, "it has written", count)
 
 
 @case(daemon=False, deadline=60)
