@@ -1154,6 +1154,9 @@ const struct option options_table[] = {
 		       "prefix: {files: {prefix: \"\"}, wiki: {prefix: w_}}. A name with other characters than letters, "
 		       "digits, '-' and '_', or with more than 64, is shown with underscores, shortened, and with a short "
 		       "hash at its end. Two items that would have one name cannot be reached, and the log says so."),
+	OPTION("endpoints.NAME.search", BOOL, SERVER(conf.searches), RULE, .def = "false",
+	       .help = "In place of all tools, two are listed: find_tool, which finds tools by what they do, and call_tool, "
+		       "which calls one; for endpoints with more tools than a model should read."),
 	OPTION("endpoints.NAME.path", SLICE, SERVER(endpoint.path), .form = form_path,
 	       .example = "/all/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it, as for servers."),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the gateway sends waits in `inbox` and is taken at the end of the turn: never does a leg
- * answer while its question is still being asked. A message that must wait (for a leg, or a list)
- * stays there until something has changed. A list is gathered from all legs; a leg that does not answer
- * in time is left out, and when it is back, the client is told that the lists have changed.
+ * What the gateway sends waits in `inbox` and is taken at the end of the turn: never does a leg answer while its question is
+ * still being asked. A message that must wait (for a leg, or a list) stays there until something has changed. A list is gathered
+ * from all legs; a leg that does not answer in time is left out, and when it is back, the client is told that lists have changed.
  */
 #include "endpoint/aggregate.h"
 
@@ -15,6 +14,7 @@
 #include "endpoint/answer.h"
 #include "endpoint/catalogue.h"
 #include "endpoint/leg.h"
+#include "endpoint/search.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -35,7 +35,6 @@
 #define SLOW_MS 45000     /* likewise, if it was too slow the last time */
 #define GATHERS_MAX 2     /* of one list, for one caller */
 #define PAGES_MAX 1000    /* of one list of one leg */
-#define HASH_TAIL 9       /* of a shortened name: catalogue_show_name */
 
 static const struct slice none = { NULL, 0 };
 
@@ -54,7 +53,7 @@ struct gather {
 	struct list link;
 	struct aggregate *aggregate;
 	enum catalogue_kind kind;
-	struct buf ids; /* of the requests that it answers, each with a line end; or empty */
+	struct buf ids; /* of the requests that it answers, a line each; gather_give_one */
 	struct access access;
 	struct timer patience;
 	unsigned int waited; /* how many of the `waits` are over */
@@ -307,7 +306,8 @@ static struct gather *find_gather(const struct aggregate *a, enum catalogue_kind
 }
 
 /* Requests of one caller share a fetch. False: there are as many as there may be; it waits. */
-static bool take_list(struct aggregate *a, enum catalogue_kind kind, struct slice id)
+static bool take_list(struct aggregate *a, enum catalogue_kind kind, struct slice id,
+		      struct slice arguments)
 {
 	size_t count;
 	struct gather *gather = find_gather(a, kind, &count);
@@ -317,6 +317,9 @@ static bool take_list(struct aggregate *a, enum catalogue_kind kind, struct slic
 	if (gather == NULL)
 		gather = gather_new(a, kind);
 	buf_append_slice(&gather->ids, id);
+	if (arguments.n > 0)
+		buf_append_char(&gather->ids, '\t');
+	buf_append_slice(&gather->ids, arguments);
 	buf_append_char(&gather->ids, '\n');
 	return true;
 }
@@ -482,6 +485,20 @@ static void gather_finish(struct gather *gather)
 	note_news(a); /* for what waited for the catalogue */
 }
 
+/* line: an id, and behind a tab the arguments of find_tool. */
+static void gather_give_one(struct gather *gather, struct slice line)
+{
+	bool searches = gather->aggregate->upstream.server->conf.searches;
+	struct slice id = slice_cut(&line, '\t'), result = buf_slice(&gather->result);
+	at_end(buf_fini) struct buf found = { 0 };
+
+	if (line.n > 0)
+		search_append_found(result, line, &found);
+	if (searches && gather->kind == CATALOGUE_TOOLS)
+		result = line.n > 0 ? buf_slice(&found) : search_tools;
+	deliver_result(gather->aggregate, id, result);
+}
+
 /* Many may wait for a long list: that takes several turns. */
 static void gather_give(struct gather *gather)
 {
@@ -490,7 +507,7 @@ static void gather_give(struct gather *gather)
 
 	CHECK(gather->result.len > 0);
 	while (ids.n > 0) {
-		deliver_result(a, slice_cut(&ids, '\n'), buf_slice(&gather->result));
+		gather_give_one(gather, slice_cut(&ids, '\n'));
 		if (loop_turn_is_long(a->upstream.shared->loop))
 			break;
 	}
@@ -568,29 +585,6 @@ struct target {
 	struct buf real; /* the name there */
 };
 
-static struct leg *find_by_prefix(struct aggregate *a, struct slice shown, size_t *count_r)
-{
-	struct leg *found = NULL;
-
-	*count_r = 0;
-	for (size_t i = 0; i < a->legs.count; i++) {
-		struct leg *leg = &a->legs.items[i];
-
-		if (shown.n <= leg->prefix.n || !slice_has_prefix(shown, leg->prefix))
-			continue;
-		found = leg;
-		++*count_r;
-	}
-	return found;
-}
-
-/* Whether it may be a name that was shortened, which only the list can tell. */
-static bool may_be_short(struct slice shown)
-{
-	return shown.n > HASH_TAIL && shown.p[shown.n - HASH_TAIL] == '_' &&
-	       strspn(shown.p + shown.n - HASH_TAIL + 1, "0123456789abcdef") >= HASH_TAIL - 1;
-}
-
 /* shown: NUL-terminated */
 static enum found find_name(struct aggregate *a, enum catalogue_kind kind, struct slice shown,
 			    struct target *target)
@@ -599,8 +593,8 @@ static enum found find_name(struct aggregate *a, enum catalogue_kind kind, struc
 	struct leg *leg;
 	size_t count;
 
-	leg = find_by_prefix(a, shown, &count);
-	if (count > 1 || may_be_short(shown)) {
+	leg = legs_find_by_prefix(&a->legs, shown, &count);
+	if (count > 1 || catalogue_may_be_short(shown)) {
 		if (!is_known(a, kind))
 			return FOUND_LATER;
 		item = catalogue_find(&a->catalogues[kind], shown);
@@ -725,6 +719,36 @@ static bool pass_by_name(struct aggregate *a, const struct envelope *env, enum c
 	}
 	buf_fini(&target.real);
 	return is_done;
+}
+
+/* The call that call_tool stands for. False: it waits. */
+static bool pass_wrapped(struct aggregate *a, const struct envelope *env)
+{
+	at_end(buf_fini) struct buf text = { 0 };
+	struct envelope call;
+
+	if (search_unwrap(env, &text) &&
+	    scan_envelope(buf_slice(&text), &scan_limits_none, 0, &call, NULL) == 0)
+		return pass_by_name(a, &call, CATALOGUE_TOOLS, call.name);
+	deliver_error(a, env->id.text, MCP_INVALID_PARAMS,
+		      "Invalid params: call_tool needs the name of a tool, and its arguments");
+	return true;
+}
+
+/* False: it waits. */
+static bool take_call(struct aggregate *a, const struct envelope *env)
+{
+	struct slice name = scan_plain_string(env->name);
+	struct json arguments = scan_member(env->params.text, SLICE_LIT("arguments"));
+
+	if (!a->upstream.server->conf.searches)
+		return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);
+	if (slice_is_equal(name, SLICE_LIT(SEARCH_FIND)))
+		return take_list(a, CATALOGUE_TOOLS, env->id.text,
+				 arguments.type == JSON_OBJECT ? arguments.text : SLICE_LIT("{}"));
+	if (slice_is_equal(name, SLICE_LIT(SEARCH_CALL)))
+		return pass_wrapped(a, env);
+	return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);
 }
 
 static void note_subscription(struct leg *leg, const struct envelope *env)
@@ -921,9 +945,9 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 	if (!legs_have_caller(&a->legs))
 		deliver_error(a, env->id.text, MCP_INTERNAL_ERROR, "Nobody has asked for it");
 	else if (list < CATALOGUE_KINDS)
-		return take_list(a, list, env->id.text);
+		return take_list(a, list, env->id.text, none);
 	else if (method == METHOD_TOOLS_CALL)
-		return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);
+		return take_call(a, env);
 	else if (method == METHOD_PROMPTS_GET)
 		return pass_by_name(a, env, CATALOGUE_PROMPTS, env->name);
 	else if (method == METHOD_RESOURCES_READ || method == METHOD_SUBSCRIBE ||

@@ -61,6 +61,14 @@ void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name
 	CHECK(out->len - begin <= CATALOGUE_NAME_MAX);
 }
 
+bool catalogue_may_be_short(struct slice shown)
+{
+	const size_t tail = HASH_DIGITS + 1;
+
+	return shown.n > tail && shown.p[shown.n - tail] == '_' &&
+	       strspn(shown.p + shown.n - HASH_DIGITS, "0123456789abcdef") >= HASH_DIGITS;
+}
+
 void catalogue_clear(struct catalogue *catalogue)
 {
 	if (catalogue->items.next == NULL)

@@ -61,6 +61,9 @@ struct catalogue_item {
 /* Appends the name under which a tool or prompt of the leg with this prefix is shown. */
 void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name);
 
+/* Whether it may be a name that was shortened, which only the list can tell. shown: NUL-terminated */
+bool catalogue_may_be_short(struct slice shown);
+
 void catalogues_init(struct catalogues *catalogues);
 /* Forgets all items. */
 void catalogue_clear(struct catalogue *catalogue);

@@ -142,6 +142,22 @@ static void append_refusal(const struct entry *entry, struct slice id, struct bu
 
 /* ---- its state ---- */
 
+struct leg *legs_find_by_prefix(struct legs *legs, struct slice shown, size_t *count_r)
+{
+	struct leg *found = NULL;
+
+	*count_r = 0;
+	for (size_t i = 0; i < legs->count; i++) {
+		struct leg *leg = &legs->items[i];
+
+		if (shown.n <= leg->prefix.n || !slice_has_prefix(shown, leg->prefix))
+			continue;
+		found = leg;
+		++*count_r;
+	}
+	return found;
+}
+
 /* It may be used with this access, under the configuration of now. */
 static void leg_note_access(struct leg *leg, const struct access *access)
 {

@@ -132,6 +132,8 @@ static inline bool legs_have_caller(const struct legs *legs)
  */
 void legs_append_result(struct legs *legs, struct slice params, struct buf *out);
 
+/* The last one whose prefix the name begins with that clients see; *count_r: how many there are. NULL: none. */
+struct leg *legs_find_by_prefix(struct legs *legs, struct slice shown, size_t *count_r);
 /*
  * Opens it on behalf of whoever has this access, unless that is under way, done, or just failed. One
  * whose server a reload has replaced is opened anew if legs->renews, once no call needs it.

@@ -12,6 +12,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/modern.c src/endpoint/modern.h \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
+	src/endpoint/search.c src/endpoint/search.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
@@ -38,3 +39,6 @@ src_endpoint_trace_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/endpoint/catalogue_test
 src_endpoint_catalogue_test_SOURCES = src/endpoint/catalogue_test.c
 src_endpoint_catalogue_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/search_test
+src_endpoint_search_test_SOURCES = src/endpoint/search_test.c
+src_endpoint_search_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

@@ -84,6 +84,7 @@ struct server_confinement {
 struct server_conf {
 	const char *name;        /* borrowed for the server's life, as is everything here */
 	struct server_legs legs; /* it is an endpoint over these servers; none: it has processes */
+	bool searches;           /* an endpoint: its tools are found by a search, and not listed */
 	enum isolation isolation;
 	enum era era;        /* in which it is addressed */
 	bool never_asks;     /* it sends clients no requests: no capabilities are declared to it */

@@ -97,7 +97,7 @@ GLOBAL = {
 ELSEWHERE = {
     "c100": ["servers.NAME." + key for key in ("args", "command", "cwd")] + ["include", "log.level", "log.target", "audit.arguments", "audit.calls",
              "audit.required", "audit.to"],
-    "c108": ["endpoints.NAME." + key for key in ("servers", "path", "enabled", "audience", "clients", "scopes")],
+    "c108": ["endpoints.NAME." + key for key in ("servers", "search", "path", "enabled", "audience", "clients", "scopes")],
     "c99": ["servers.NAME.card", "endpoints.NAME.card"],
     "c114": ["servers.NAME.auth." + key for key in ("grant", "issuer", "token_endpoint", "client_id", "client_secret", "auth_method",
                                                   "client_key", "client_key_id", "scopes", "resource", "audience", "ca",

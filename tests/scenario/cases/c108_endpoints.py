@@ -549,3 +549,87 @@ def what_an_endpoint_says_of_itself_follows_the_rules(t):
     for servers, word in ((config(sanitize={"invisible": "strip"}), "beware"), (config(), "be\u200bware")):
         reload(t, servers, over("a"))
         says(word)
+
+
+# ---- search ----
+
+def described(*rows):
+    return ["result", {"tools": [{"name": name, "description": text, "inputSchema": OBJECT} for name, text in rows]}]
+
+
+SEARCHED = {"a": {"script": {"on": {"tools/list": [described(("do", "Runs the steps of a test."), ("secret", "Runs what nobody may see."))]}},
+                  "tools": {"deny": ["secret"]}},
+            "b": {"script": {"on": {"tools/list": [described(("do", "Sends mail to a colleague."), ("echo", "Says the same again."))]}}, "isolation": "shared"}}
+
+
+def find(s, query, **more):
+    """The names of what is found."""
+    text = text_of(s.ask("tools/call", {"name": "find_tool", "arguments": dict({"query": query}, **more)}))
+    return [tool["name"] for tool in json.loads(text)["tools"]] if text.startswith("{") else text
+
+
+@case(servers=SEARCHED, config=over("a", "b", search=True))
+def tools_are_found_by_what_they_do(t):
+    """END-11: two tools in place of all; what is found is what a list would show, and a call of it is judged as itself."""
+    for s in (t.session("all", version=v) for v in (mcp.A, mcp.D)):
+        eq(names_of(s.ask("tools/list")), ["find_tool", "call_tool"])
+        eq(find(s, "send mail"), ["b__do"])
+        eq(find(s, "runs steps"), ["a__do"])
+        ok("None of 3 tools" in find(s, "secret"), "what is denied is not found")
+        eq(len(find(s, "a the", limit=1)), 1)
+        for server in "ab":
+            answer = s.ask("tools/call", {"name": "call_tool", "arguments": {"name": server + "__do", "arguments": {"steps": [["text", "x"]]}}})
+            eq(text_of(answer), "x")
+        eq(text_of(call(s, "b__do", ["text", "by its name"])), "by its name")
+        for name in ("a__secret", "nobody", "call_tool", "find_tool"):
+            answer = s.ask("tools/call", {"name": "call_tool", "arguments": {"name": name}})
+            eq(answer["error"]["code"], -32602, name)
+        eq(s.ask("tools/call", {"name": "call_tool", "arguments": {}})["error"]["code"], -32602)
+        eq(s.ask("tools/call", {"name": "find_tool"})["result"]["isError"], True)
+        eq(names_of(s.ask("prompts/list"), "prompts"), ["a__p", "b__p"])
+    eq([m["params"]["name"] for m in heard(t.daemon, "b", "tools/call")], ["do", "do"] * 2)
+    ok(all(m["params"]["name"] == "do" for m in heard(t.daemon, "a", "tools/call")), "the real names")
+    status, found = ask_modern(t, "all", "tools/call", {"name": "find_tool", "arguments": {"query": "mail"}})
+    eq((status, json.loads(text_of(found[-1]))["tools"][0]["name"]), (200, "b__do"))
+    status, found = ask_modern(t, "all", "tools/call", {"name": "call_tool", "arguments": {"name": "b__do", "arguments": {"steps": [["text", "y"]]}}})
+    eq((status, text_of(found[-1])), (200, "y"))
+
+
+@case(servers=SEARCHED, config=over("a", "b", search=True))
+def a_call_that_is_found_is_a_call(t):
+    """END-11: progress, cancellation and questions are those of the call; a reload that turns the search off tells the client."""
+    s = t.session("all", mcp.D, {"sampling": {}})
+    stream = s.get()
+    params = {"name": "call_tool", "arguments": {"name": "a__do", "arguments": {"steps": [["progress", 1], ["text", "x"]]}}, "_meta": {"progressToken": "p"}}
+    e = s.start("tools/call", params)
+    eq(e.next()["params"]["progress"], 1)
+    eq(text_of(e.final()), "x")
+    request_id = s.new_id()
+    params["arguments"]["arguments"]["steps"] = [["progress", 1], ["sleep", 30], ["text", "x"]]
+    s.start("tools/call", params, request_id=request_id).next()
+    s.cancel(request_id)
+    wait_for(lambda: heard(t.daemon, "a", "notifications/cancelled"), 10, "the cancellation")
+    reload(t, SEARCHED, over("a", "b"))
+    wait_for(lambda: stream.next()["method"] == "notifications/tools/list_changed", 10, "it is told")
+    eq(names_of(s.ask("tools/list")), ["a__do", "b__do", "b__echo"])
+    eq(s.ask("tools/call", {"name": "find_tool", "arguments": {"query": "x"}})["error"]["code"], -32602)
+
+
+@case(daemon=False)
+def what_a_role_allows_is_found(t):
+    """END-11: who may use one tool of one server finds that one, and calls it by call_tool; the record names the tool."""
+    path = os.path.join(t.directory(), "audit")
+    config = dict(over("a", "b", search=True), roles={"mail": {"allow": {"b": ["do"]}}}, audit={"to": path},
+                  auth={"mode": "token", "tokens": [dict(entry("mailer", "mailer"), roles=["mail"])]})
+    t.start(SEARCHED, config)
+    s = t.session("all", token="mailer")
+    eq(names_of(s.ask("tools/list")), ["find_tool", "call_tool"])
+    eq(find(s, "runs steps sends mail says"), ["b__do"])
+    eq(text_of(s.ask("tools/call", {"name": "call_tool", "arguments": {"name": "b__do", "arguments": {"steps": [["text", "x"]]}}})), "x")
+    for name in ("a__do", "b__echo"):
+        ok("error" in s.ask("tools/call", {"name": "call_tool", "arguments": {"name": name}}), name)
+
+    def records():
+        with open(path) as f:
+            return [json.loads(line) for line in f]
+    wait_for(lambda: [r for r in records() if r.get("tool") == "do" and r.get("server") == "b"], 10, "the record of the tool")
