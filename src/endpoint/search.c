@@ -6,6 +6,7 @@
  */
 #include "endpoint/search.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,11 @@
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 
-#define WORDS_MAX 32         /* of a query */
-#define WORD_BYTES 40        /* of one; the rest of it does not count */
-#define PREFIX_MIN 3         /* bytes of a word that longer ones fit */
-#define TOOLS_MAX 4096       /* read of one list */
-#define READ_BYTES (2 << 20) /* of their texts */
+#define WORDS_MAX 16           /* of a query */
+#define WORD_BYTES 40          /* of one; the rest of it does not count */
+#define PREFIX_MIN 3           /* bytes of a word that longer ones fit */
+#define TOOLS_MAX 4096         /* read of one list */
+#define READ_BYTES (512 << 10) /* of their texts */
 #define FOUND_USUAL 5
 #define FOUND_MOST 20
 #define K1 1.2 /* BM25's usual constants */
@@ -98,13 +99,39 @@ static void end_word(struct search *search, struct word *word, word_fn *on_word)
 
 static void add_to_word(struct word *word, utf8proc_int32_t code)
 {
-	utf8proc_uint8_t bytes[4];
-	size_t n = (size_t)utf8proc_encode_char(utf8proc_tolower(code), bytes);
+	utf8proc_uint8_t bytes[4] = { (utf8proc_uint8_t)code };
+	size_t n = code < 0x80 ? 1 : (size_t)utf8proc_encode_char(code, bytes);
 
 	if (word->n + n > sizeof(word->text))
 		return;
 	memcpy(word->text + word->n, bytes, n);
 	word->n += n;
+}
+
+struct letter {
+	utf8proc_int32_t code; /* in lower case */
+	bool is_letter, is_upper, is_alone;
+};
+
+/* Cuts it off; most are ASCII. */
+static struct letter cut_letter(struct slice *text)
+{
+	unsigned char first = (unsigned char)text->p[0];
+	utf8proc_int32_t code = first;
+	utf8proc_ssize_t n = 1;
+	utf8proc_category_t category;
+
+	if (first >= 0x80)
+		n = utf8proc_iterate((const utf8proc_uint8_t *)text->p, (utf8proc_ssize_t)text->n,
+				     &code);
+	CHECK(n > 0); /* it was decoded */
+	*text = slice_of(text->p + n, text->n - (size_t)n);
+	if (first < 0x80)
+		return (struct letter){ tolower(first), isalnum(first) != 0, isupper(first) != 0,
+					false };
+	category = utf8proc_category(code);
+	return (struct letter){ utf8proc_tolower(code), is_letter(category),
+				category == UTF8PROC_CATEGORY_LU, is_word_alone(code) };
 }
 
 static void read_words(struct search *search, struct slice text, word_fn *on_word)
@@ -113,23 +140,15 @@ static void read_words(struct search *search, struct slice text, word_fn *on_wor
 	bool was_upper = true; /* nothing before, which is no lower case */
 
 	while (text.n > 0) {
-		utf8proc_int32_t code;
-		utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text.p,
-						      (utf8proc_ssize_t)text.n, &code);
-		utf8proc_category_t category;
+		struct letter letter = cut_letter(&text);
 
-		if (n <= 0)
-			break; /* cannot happen: it was decoded */
-		text = slice_of(text.p + n, text.n - (size_t)n);
-		category = utf8proc_category(code);
-		if (!is_letter(category) || is_word_alone(code) ||
-		    (category == UTF8PROC_CATEGORY_LU && !was_upper))
+		if (!letter.is_letter || letter.is_alone || (letter.is_upper && !was_upper))
 			end_word(search, &word, on_word);
-		if (is_letter(category))
-			add_to_word(&word, code);
-		if (is_word_alone(code))
+		if (letter.is_letter)
+			add_to_word(&word, letter.code);
+		if (letter.is_alone)
 			end_word(search, &word, on_word);
-		was_upper = category == UTF8PROC_CATEGORY_LU;
+		was_upper = letter.is_upper;
 	}
 	end_word(search, &word, on_word);
 }
