@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "config/forms.h"
 #include "endpoint/aggregate.h"
+#include "io/aside.h"
 #include "io/loop.h"
 #include "keeper/gateway_entry.h"
 #include "obs/counters.h"
@@ -555,6 +556,7 @@ static int gateway_run(struct gateway_entry *entry)
 	heap_keep_freed(); /* only now: what is made until here is large, for life, and hardly ever used whole */
 	loop_run(g.loop);
 	CHECK(g.state == GATEWAY_STOPPING);
+	aside_finish(g.loop);
 	LOG(GATEWAY_STOP, LOG_INT("children", server_table_count_children(&g.table)));
 	counters_log();
 	if (g.hands_over)

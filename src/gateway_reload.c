@@ -11,6 +11,7 @@
 #include "endpoint/caller.h"
 #include "gateway.h"
 #include "http/conn.h"
+#include "io/aside.h"
 #include "obs/log.h"
 #include "router/client_request.h"
 #include "router/client_session.h"
@@ -313,6 +314,7 @@ static void use(struct gateway *g, struct next *next)
 	struct verifier *verifier_before;
 	struct fetch_client *client_before;
 
+	aside_finish(g->loop); /* what has begun by the rules before */
 	leave_audit(g, next->config);
 	ports_use(&g->ports, next->config);     /* before the keeper gives up what goes */
 	spawner_judge_config(g->spawner, true); /* before anything is asked of it */

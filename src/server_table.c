@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "config/difference.h"
+#include "io/aside.h"
 #include "keeper/sandbox.h"
 #include "obs/log.h"
 #include "process/child.h"
@@ -177,7 +178,7 @@ static void on_sweep(struct timer *timer)
 {
 	struct server_table *table = container_of(timer, struct server_table, sweep);
 
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; !aside_is_busy(table->loop) && i < table->count; i++)
 		if (table->servers[i].is_retired && server_is_unused(&table->servers[i])) {
 			row_free(table, i);
 			table->on_change();

@@ -10,6 +10,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/list.h \
 	src/base/map.c src/base/map.h \
 	src/base/mem.c src/base/mem.h \
+	src/base/pause.c src/base/pause.h \
 	src/base/random.c src/base/random.h \
 	src/base/ranking.c src/base/ranking.h \
 	src/base/slice.h \

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "endpoint/modern.h"
+#include "io/aside.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -360,6 +361,30 @@ static int read_single(struct admission *admission)
 	return 0;
 }
 
+static void open_aside(const struct admission *admission)
+{
+	if (admission->may_pause)
+		aside_open();
+}
+
+static void close_aside(struct admission *admission)
+{
+	if (admission->may_pause)
+		admission->has_paused = aside_close();
+}
+
+static void read_body(struct admission *admission)
+{
+	log_payload("from_client", admission->caller->endpoint->server->conf.name, &admission->body,
+		    1);
+	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
+	open_aside(admission);
+	admission->is_readable =
+		(admission->is_batch ? read_batch(admission) : read_single(admission)) == 0;
+	admission->is_read = true;
+	close_aside(admission);
+}
+
 /* Every message is parsed here, once. FRONT-HTTP-10, -11, FRONT-POST-07 */
 static bool check_body(struct admission *admission)
 {
@@ -367,11 +392,10 @@ static bool check_body(struct admission *admission)
 
 	if (admission->intent != ADMISSION_SEND)
 		return true;
-	log_payload("from_client", admission->caller->endpoint->server->conf.name, &admission->body,
-		    1);
-	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
-	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
-		return true;
+	if (!admission->is_read)
+		read_body(admission);
+	if (admission->is_readable || admission->has_paused)
+		return !admission->has_paused;
 	code = admission->err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST;
 	admission_refuse(admission, 400, code, admission->err.text);
 	if (!admission->is_batch)
@@ -602,7 +626,7 @@ static bool check_names(struct admission *admission)
 	struct rule rule = { .key = RULE_TOOLS_RENAME };
 
 	/* All of them, also behind one that is refused: records have the server's names. */
-	for (size_t i = 0; i < admission->count; i++) {
+	for (size_t i = 0; i < admission->count && !admission->has_real_names; i++) {
 		struct buf text = { 0 };
 		const char *unknown = shown_take_message(shown, &admission->messages[i], &text);
 
@@ -613,6 +637,7 @@ static bool check_names(struct admission *admission)
 			return admission_refuse(admission, 400, MCP_INVALID_REQUEST,
 						admission->err.text);
 	}
+	admission->has_real_names = what == NULL;
 	if (what == NULL)
 		return true;
 	if (strcmp(what, "tool") != 0)
@@ -858,28 +883,39 @@ static bool can_be_checked(const struct server_conf *conf, const struct envelope
 		slice_is_equal(env->method, SLICE_LIT("tools/call")));
 }
 
-/* The operator's rules may refuse the arguments in any of the messages. SEC-54, SEC-55, SEC-59 */
-static bool check_arguments(struct admission *admission)
+static void judge_arguments(struct admission *admission)
 {
 	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
 	const struct server_conf *conf = &admission->caller->endpoint->server->conf;
 	struct pattern_work work = { 0 };
+	struct rule *rule = &admission->arguments_rule;
 	const char *why = NULL;
-	struct rule rule;
 
+	open_aside(admission);
 	for (size_t i = 0; i < admission->count && why == NULL; i++) {
 		const struct envelope *env = &admission->messages[i];
 
-		why = arguments_judge(rules, env, &work, &rule);
+		why = arguments_judge(rules, env, &work, rule);
 		if (why != NULL || can_be_checked(conf, env))
 			continue;
-		rule = (struct rule){ .key = RULE_SCHEMA };
+		*rule = (struct rule){ .key = RULE_SCHEMA };
 		why = "are held against no schema in such a message";
 	}
-	if (why == NULL)
-		return true;
-	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);
-	return admission_refuse_params(admission, &rule);
+	admission->arguments_why = why;
+	admission->judged_for = admission->caller->endpoint;
+	close_aside(admission);
+}
+
+/* The operator's rules may refuse the arguments in any of the messages. SEC-54, SEC-55, SEC-59 */
+static bool check_arguments(struct admission *admission)
+{
+	if (admission->judged_for != admission->caller->endpoint)
+		judge_arguments(admission);
+	if (admission->arguments_why == NULL || admission->has_paused)
+		return !admission->has_paused;
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s",
+		  admission->arguments_why);
+	return admission_refuse_params(admission, &admission->arguments_rule);
 }
 
 /* A batch is taken or refused as a whole. */
@@ -998,8 +1034,10 @@ bool admission_admit(struct admission *admission)
 	const struct caller *caller = admission->caller;
 	const struct client *client;
 
-	CHECK(admission->admitted == NULL && admission->client == NULL);
-	CHECK(admission->messages == NULL && admission->count == 0 && admission->requests == 0);
+	CHECK(admission->admitted == NULL && !admission->goes_on);
+	CHECK(admission->is_read || (admission->messages == NULL && admission->count == 0));
+	admission->client = NULL;
+	admission->has_paused = false;
 	CHECK(caller->access.principal != NULL);
 	CHECK(admission->peer != NULL);
 	admission->origin = (struct audit_origin){
@@ -1008,6 +1046,8 @@ bool admission_admit(struct admission *admission)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		if (!checks[i].is_passed(admission)) {
+			if (admission->has_paused)
+				return false;
 			admission->refusal.who = caller->access.principal;
 			if (!admission->goes_on)
 				admission_record_refusal(admission, checks[i].word);

@@ -68,7 +68,13 @@ struct admission {
 	const struct modern_head *head; /* Streamable HTTP: what the header says of the body */
 	struct slice body;
 	bool takes_results; /* a refusal may be sent as a call's result. AUTH-SCP-11 */
+	bool may_pause;     /* see has_paused */
 	/* Set by admission_admit: */
+	/*
+	 * It has given way (io/aside): neither admitted nor refused. If its client is still there, the front is to
+	 * say anew which session it is, and call once more; what has been found out stays.
+	 */
+	bool has_paused;
 	/* Neither admitted nor refused: its client has to resume first, and then it is admitted. */
 	bool goes_on;
 	struct client *client;     /* of the session; NULL: it does not exist yet */
@@ -80,6 +86,11 @@ struct admission {
 	bool has_no_effect;        /* a modern notification: accepted and ignored. FRONT-POST-10 */
 	struct admitted *admitted; /* for the router; with ADMISSION_SEND */
 	struct refusal refusal;    /* if it was not admitted */
+	/* What has been found out: */
+	bool is_read, is_readable, has_real_names;
+	const struct endpoint *judged_for; /* by whose rules; NULL: not yet */
+	const char *arguments_why;         /* NULL: nothing is wrong with the arguments */
+	struct rule arguments_rule;
 	/* Storage for the above: */
 	struct audit_origin origin;
 	struct buf traced; /* a single request, with the trace from its header */

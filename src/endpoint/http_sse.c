@@ -23,6 +23,7 @@
 #include "endpoint/caller.h"
 #include "endpoint/origin.h"
 #include "http/reply.h"
+#include "io/aside.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_session.h"
@@ -927,6 +928,7 @@ struct sse_post {
 	struct http_exchange exchange;
 	struct caller caller;
 	bool names_client;
+	bool is_taken;              /* its body is being taken */
 	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent cannot be an id */
 };
 
@@ -951,42 +953,54 @@ static void post_refuse_requests(struct sse_post *post, const struct admission *
 	}
 }
 
-/* client: NULL if no client has this id. */
-static bool post_admit(struct sse_post *post, const struct sse_client *client,
-		       struct admission *admission, struct slice body, struct http_conn *conn)
+/* False, too, if its client has left meanwhile. */
+static bool post_admit(struct sse_post *post, struct admission *admission, struct slice body)
 {
+	const struct sse_client *client;
+	bool is_admitted;
+
 	*admission = (struct admission){
 		.front = FRONT_HTTP_SSE,
 		.intent = ADMISSION_SEND,
 		.caller = &post->caller,
-		.peer = http_conn_client(conn),
-		.session = { .is_named = post->names_client },
+		.peer = http_conn_client(post->exchange.conn),
+		.may_pause = true,
 		.body = body,
 	};
-	if (client != NULL)
-		sse_client_show(client, admission);
-	return admission_admit(admission);
+	do {
+		admission->session = (struct session_named){ .is_named = post->names_client };
+		client = sse_client_find(&post->caller, post->id);
+		if (client != NULL)
+			sse_client_show(client, admission);
+		is_admitted = admission_admit(admission);
+	} while (admission->has_paused && post->exchange.conn != NULL);
+	return is_admitted;
 }
 
 static void sse_post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
 	struct caller *caller = &post->caller;
-	struct answer answer = caller_answer(caller, exchange->conn);
-	struct sse_client *client = sse_client_find(caller, post->id);
+	struct sse_client *client;
 	const struct envelope *env;
 	uint64_t began_ns = clock_monotonic_ns();
+	struct answer answer;
 	struct admission admission;
-	bool is_admitted = post_admit(post, client, &admission, body, exchange->conn);
+	bool is_admitted;
 
+	post->is_taken = true;
+	is_admitted = post_admit(post, &admission, body);
 	if (!is_admitted && admission.goes_on) {
+		client = sse_client_find(caller, post->id);
 		CHECK(client != NULL);
 		admission_fini(&admission);
-		sse_client_go_on(client);
-		client = sse_client_find(caller, post->id); /* it may have ended meanwhile */
-		is_admitted = post_admit(post, client, &admission, body, exchange->conn);
+		sse_client_go_on(client); /* that may end it */
+		is_admitted = post_admit(post, &admission, body);
 	}
-	if (is_admitted) {
+	answer = caller_answer(caller, exchange->conn);
+	if (exchange->conn == NULL) {
+		CHECK(aside_is_here()); /* it has left meanwhile */
+	} else if (is_admitted) {
 		/* Any of the messages may end the client. */
 		while ((env = admitted_next(admission.admitted)) != NULL &&
 		       (client = sse_client_find(caller, post->id)) != NULL)
@@ -999,13 +1013,16 @@ static void sse_post_on_body(struct http_exchange *exchange, struct slice body)
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
 	}
 	admission_fini(&admission);
-	principal_charge(caller->access.principal, began_ns);
+	principal_charge(caller->access.principal, began_ns + aside_away_ns());
 	post_end(post);
 }
 
 static void sse_post_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
-	post_end(container_of(exchange, struct sse_post, exchange));
+	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
+
+	if (!post->is_taken)
+		post_end(post);
 }
 
 static const struct http_exchange_ops post_ops = {

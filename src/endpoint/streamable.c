@@ -27,6 +27,7 @@
 #include "endpoint/caller.h"
 #include "endpoint/modern.h"
 #include "http/reply.h"
+#include "io/aside.h"
 #include "jsonrpc/param_headers.h"
 #include "jsonrpc/write.h"
 #include "mcp/revision.h"
@@ -120,15 +121,38 @@ static struct answer request_context_answer(const struct request_context *contex
 }
 
 /*
- * Prepares the admission of what came on `conn` with this header; borrowed from the context. The
- * named session counts as known only if it is the caller's, at this endpoint. FRONT-SESS-04, -05,
- * AUTH-SES-01, -02, -03
+ * The named session counts as known only if it is the caller's, at this endpoint. FRONT-SESS-04, -05, AUTH-SES-01, -02,
+ * -03
  */
+static void request_context_find_session(struct request_context *context,
+					 struct session_named *named_r)
+{
+	struct caller *caller = &context->caller;
+	struct session *session = NULL;
+
+	*named_r = (struct session_named){
+		.is_named = context->has_session,
+		.id = slice_of(context->session, context->session_length),
+	};
+	if (context->has_session)
+		session = session_find(&caller->frontend->router->sessions, named_r->id,
+				       caller->access.principal);
+	if (session != NULL)
+		client_session_warm(session);
+	caller_settle(&context->caller,
+		      session != NULL ? client_session_client(session)->server : NULL);
+	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {
+		CHECK(session->state == SESSION_LIVE);
+		named_r->is_known = true;
+		named_r->client = client_session_client(session);
+	}
+}
+
+/* Prepares the admission of what came on `conn` with this header; borrowed from the context. */
 static void request_context_admission(struct request_context *context, const struct http_conn *conn,
 				      enum admission_intent intent, struct admission *admission_r)
 {
 	struct caller *caller = &context->caller;
-	struct session *session = NULL;
 
 	admission_init(admission_r);
 	admission_r->front = context->is_stateless ? FRONT_STATELESS : FRONT_STREAMABLE;
@@ -139,20 +163,7 @@ static void request_context_admission(struct request_context *context, const str
 	admission_r->names_version = context->has_version;
 	admission_r->version = slice_of(context->version, context->version_length);
 	admission_r->head = &context->head;
-	admission_r->session.is_named = context->has_session;
-	admission_r->session.id = slice_of(context->session, context->session_length);
-	if (context->has_session)
-		session = session_find(&caller->frontend->router->sessions, admission_r->session.id,
-				       caller->access.principal);
-	if (session != NULL)
-		client_session_warm(session);
-	caller_settle(&context->caller,
-		      session != NULL ? client_session_client(session)->server : NULL);
-	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {
-		CHECK(session->state == SESSION_LIVE);
-		admission_r->session.is_known = true;
-		admission_r->session.client = client_session_client(session);
-	}
+	request_context_find_session(context, &admission_r->session);
 }
 
 /* Answers with the refusal. */
@@ -988,15 +999,25 @@ static void streamable_post_on_body(struct http_exchange *exchange, struct slice
 {
 	struct post *post = container_of(exchange, struct post, exchange);
 	const struct caller *caller = &post->context.caller;
-	struct answer answer = caller_answer(caller, exchange->conn);
 	uint64_t began_ns = clock_monotonic_ns();
 	struct admission admission;
+	struct answer answer;
+	bool is_admitted;
 
 	request_context_admission(&post->context, exchange->conn, ADMISSION_SEND, &admission);
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
 	admission.body = body;
 	admission.takes_results = post->takes_json;
-	if (admission_admit(&admission) && admission.has_no_effect) {
+	admission.may_pause = true;
+	is_admitted = admission_admit(&admission);
+	while (admission.has_paused && exchange->conn != NULL) {
+		request_context_find_session(&post->context, &admission.session);
+		is_admitted = admission_admit(&admission);
+	}
+	answer = caller_answer(caller, exchange->conn);
+	if (exchange->conn == NULL) {
+		CHECK(post->state == POST_ANSWERED); /* it has left meanwhile */
+	} else if (is_admitted && admission.has_no_effect) {
 		post_set_state(post, POST_ANSWERED);
 		answer_empty(&answer, 202, slice_of(NULL, 0));
 	} else if (admission.admitted != NULL) {
@@ -1011,7 +1032,7 @@ static void streamable_post_on_body(struct http_exchange *exchange, struct slice
 		request_context_refuse(&post->context, exchange->conn, &admission.refusal);
 	}
 	admission_fini(&admission);
-	principal_charge(caller->access.principal, began_ns);
+	principal_charge(caller->access.principal, began_ns + aside_away_ns());
 	post_end_call(post);
 }
 

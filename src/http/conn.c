@@ -24,6 +24,7 @@
 #include "http/parse.h"
 #include "http/places.h"
 #include "http/reply.h"
+#include "io/aside.h"
 #include "io/outq.h"
 #include "io/wire.h"
 #include "obs/counters.h"
@@ -83,7 +84,8 @@ struct http_conn {
 	struct peer client; /* of the last request */
 	struct wire wire;
 	struct timer deadline;
-	struct task task; /* flush, or continue with buffered input */
+	struct task task;   /* flush, or continue with buffered input */
+	struct aside aside; /* takes a long body */
 	enum conn_state state;
 	enum conn_peer_state peer_state;
 	enum conn_persistence persistence;
@@ -94,9 +96,7 @@ struct http_conn {
 	struct buf in;
 	size_t head_seen;
 	struct outq out;
-	/*
-	 * The answer waiting for the end of the turn, in `gathered` of the server; length 0: none.
-	 */
+	/* The answer waiting for the end of the turn, in `gathered` of the server; length 0: none. */
 	size_t gathered_at;
 	size_t gathered_length;
 	/* Of the current request. */
@@ -158,10 +158,7 @@ static const char *conn_client_text(const struct http_conn *conn, char text_r[PE
 	return text_r;
 }
 
-/*
- * Writes the access log line of the current request unless it has one. Status 0: there was no
- * answer.
- */
+/* Writes the access log line of the current request unless it has one. Status 0: there was no answer. */
 static void conn_log_access(struct http_conn *conn, int status)
 {
 	struct slice path = buf_slice(&conn->target);
@@ -177,10 +174,7 @@ static void conn_log_access(struct http_conn *conn, int status)
 	conn->target.len = 0;
 }
 
-/*
- * Updates whether the connection would give up its place. Called on each state change, and when
- * `in` becomes empty.
- */
+/* Updates whether the connection would give up its place. Called on each state change, and when `in` becomes empty. */
 static void conn_settle_place(struct http_conn *conn)
 {
 	/* Most heads come whole, and the next state follows at once; conn.c sees to the others. */
@@ -261,10 +255,7 @@ static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
 		exchange->ops->on_gone(exchange, reason);
 }
 
-/*
- * Takes the answer that waits for the end of the turn; empty if there is none. Valid until another
- * answer is gathered.
- */
+/* Takes the answer that waits for the end of the turn, or nothing. Valid until another answer is gathered. */
 static struct slice conn_take_gathered(struct http_conn *conn)
 {
 	struct http_server *server = conn->server;
@@ -297,6 +288,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);
 	task_cancel(&conn->task);
+	aside_cancel(&conn->aside);
 	place_leave(&conn->place);
 	list_remove(&conn->link);
 	server->count--;
@@ -597,14 +589,31 @@ bool http_conn_has_room(struct http_conn *conn)
 
 /* ---- requests ---- */
 
+static void conn_give_body(struct http_conn *conn, struct slice body)
+{
+	conn->exchange->ops->on_body(conn->exchange, body);
+	if (conn->state != CONN_CLOSED)
+		buf_fini(&conn->body);
+}
+
+static void conn_on_aside(struct aside *aside)
+{
+	struct http_conn *conn = container_of(aside, struct http_conn, aside);
+
+	conn_give_body(conn, buf_slice(&conn->body));
+}
+
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
 	CHECK(conn->exchange != NULL && http_body_is_complete(&conn->body_reader));
 	timer_stop(&conn->deadline);
 	conn_set_state(conn, CONN_BUSY);
-	conn->exchange->ops->on_body(conn->exchange, body);
-	if (conn->state != CONN_CLOSED)
-		buf_fini(&conn->body);
+	if (body.n >= ASIDE_BYTES && conn->body.len == 0)
+		buf_append_slice(&conn->body, body); /* others use where it is */
+	if (body.n >= ASIDE_BYTES)
+		aside_start(conn->server->loop, &conn->aside);
+	else
+		conn_give_body(conn, body);
 }
 
 /* The exchange that on_request or http_conn_resume gave takes the request. */
@@ -845,18 +854,12 @@ static void conn_on_peer_closed(struct http_conn *conn)
 {
 	if (conn->state == CONN_IDLE && conn->in.len > 0)
 		return; /* the task that answers what came before the end is about to run */
-	if (conn->state != CONN_BUSY && conn->state != CONN_REPLYING) {
+	if ((conn->state != CONN_BUSY && conn->state != CONN_REPLYING) ||
+	    (conn->state == CONN_BUSY && conn->exchange->ops->ends_when_left)) {
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
-	if (conn->state == CONN_BUSY && conn->exchange->ops->ends_when_left) {
-		http_conn_end(conn, REASON_PEER_CLOSED);
-		return;
-	}
-	/*
-	 * Perhaps only half-closed: the answer is still written. Leaving is no cancellation (CXL-01). The end
-	 * is read again after each pipelined request.
-	 */
+	/* Perhaps only half-closed: the answer is still written, and leaving is no cancellation (CXL-01). It is read again. */
 	if (conn->peer_state != CONN_PEER_CLOSED)
 		conn_set_peer_state(conn, CONN_PEER_CLOSED);
 	wire_watch_reading(&conn->wire, false);
@@ -1006,6 +1009,7 @@ static void conn_start(struct http_server *server, const struct http_arrival *ar
 	wire_set_tls(&conn->wire, arrival->tls);
 	timer_init(&conn->deadline, conn_on_deadline);
 	task_init(&conn->task, conn_on_task);
+	aside_init(&conn->aside, conn_on_aside);
 	outq_init(&conn->out);
 	list_append(&server->conns, &conn->link);
 	server->count++;

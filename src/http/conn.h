@@ -29,7 +29,7 @@ struct http_server;
 struct http_exchange_ops {
 	/*
 	 * The request is complete. `body` is borrowed until the return. The exchange answers now or
-	 * later.
+	 * later. A long one comes aside (io/aside): if this gives way, on_gone may come meanwhile.
 	 */
 	void (*on_body)(struct http_exchange *exchange, struct slice body);
 	/* The output queue has room again after http_conn_has_room returned false. */

@@ -46,6 +46,7 @@ struct loop {
 	void **garbage;
 	size_t garbage_count;
 	size_t garbage_size;
+	bool is_garbage_kept;
 	struct watch **refused; /* the kernel had no resources for them; retried indefinitely */
 	size_t refused_count;
 	size_t refused_size;
@@ -137,6 +138,11 @@ void loop_defer_free(struct loop *loop, void *p)
 	loop->garbage[loop->garbage_count++] = p;
 }
 
+void loop_keep_garbage(struct loop *loop, bool is_kept)
+{
+	loop->is_garbage_kept = is_kept;
+}
+
 /* Tasks scheduled during a round run in the next round; in the next turn, if this one is long. */
 static void loop_run_tasks(struct loop *loop)
 {
@@ -204,7 +210,8 @@ void loop_turn(struct loop *loop, bool may_wait)
 		loop->turn_began_ms = clock_now_ms();
 	loop_run_timers(loop);
 	loop_run_tasks(loop);
-	loop_collect_garbage(loop);
+	if (!loop->is_garbage_kept)
+		loop_collect_garbage(loop);
 	clock_update();
 	if (clock_now_ms() - loop->turn_began_ms > loop->longest_turn_ms)
 		loop->longest_turn_ms = clock_now_ms() - loop->turn_began_ms;

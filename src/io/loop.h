@@ -40,6 +40,8 @@ char *loop_buffer(struct loop *loop);
 
 /* Calls free(p) at the end of the turn. */
 void loop_defer_free(struct loop *loop, void *p);
+/* Until it is called with false, at the end of a later turn (io/aside). */
+void loop_keep_garbage(struct loop *loop, bool is_kept);
 
 /* ---- descriptors ---- */
 

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "jsonrpc/grammar.h"
 #include "jsonrpc/write.h"
 
@@ -190,6 +191,7 @@ static int canonical_compare(const void *left, const void *right, void *arg)
 	struct slice a_name, b_name;
 	int order;
 
+	pause_point();
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
 	a_name = canonical_name_of(a, canonical->out->data);
@@ -318,6 +320,7 @@ static int canonical_walk(struct canonical *canonical)
 	for (;;) {
 		enum grammar_step step;
 
+		pause_point();
 		if (grammar->p < grammar->end && (*grammar->p == '{' || *grammar->p == '['))
 			step = begin_container(canonical);
 		else

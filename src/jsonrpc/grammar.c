@@ -16,6 +16,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/pause.h"
 #include "base/text.h"
 
 static int grammar_fail(struct grammar *grammar, const char *at, const char *text)
@@ -96,6 +97,7 @@ static const char *grammar_skip_foreign(struct grammar *grammar, const char *p)
 		if (grammar_is_separator(p, length))
 			grammar->has_separator = true;
 		p += length;
+		pause_point();
 	} while (p < end && (unsigned char)*p >= 0x80);
 	return p;
 }
@@ -150,6 +152,7 @@ static __attribute__((noinline)) int grammar_string(struct grammar *grammar, boo
 				return -1;
 			continue;
 		}
+		pause_point();
 		if (*p != '\\')
 			return grammar_fail(grammar, p, "a raw control character in a string");
 		length = grammar_escape_length(p, end);
@@ -388,6 +391,7 @@ int grammar_value(struct grammar *grammar, struct json *value_r)
 	for (;;) {
 		enum grammar_step step;
 
+		pause_point();
 		if (grammar_is_at(grammar, '{') || grammar_is_at(grammar, '['))
 			step = grammar_open(grammar);
 		else

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "jsonrpc/grammar.h"
 #include "jsonrpc/write.h"
@@ -208,6 +209,7 @@ static int names_compare(const void *a, const void *b)
 	const struct slice *left = a;
 	const struct slice *right = b;
 
+	pause_point();
 	if (left->n != right->n)
 		return left->n < right->n ? -1 : 1;
 	return left->n == 0 ? 0 : memcmp(left->p, right->p, left->n);
@@ -341,6 +343,7 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 	struct json *value_r;
 	struct slice plain;
 
+	pause_point();
 	if (grammar_name(&scan->grammar, &name) < 0)
 		return -1;
 	plain = scan_without_quotes(name.text);

@@ -7,6 +7,7 @@
  * Invariant: no byte behind the slice is read, whatever the text is.
  */
 #include "base/buf.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "jsonrpc/grammar.h"
 #include "jsonrpc/scan.h"
@@ -52,12 +53,14 @@ static const char *lookup_skip_container(const char *p, const char *end)
 			p = lookup_skip_string(p, end);
 			if (p == NULL)
 				return NULL;
+			pause_point();
 			continue;
 		}
 		p++;
-		if (c == '{' || c == '[')
+		if (c == '{' || c == '[') {
 			depth++;
-		else if ((c == '}' || c == ']') && --depth == 0)
+			pause_point();
+		} else if ((c == '}' || c == ']') && --depth == 0)
 			return p;
 	}
 	return NULL;
@@ -118,6 +121,7 @@ static int lookup_walk_array(struct slice text, size_t max_elements, scan_elemen
 		more = 0;
 	}
 	while (more > 0) {
+		pause_point();
 		more = lookup_cut_element(&p, end, &element);
 		if (more < 0)
 			return lookup_array_fail(err, text, p);
@@ -215,6 +219,7 @@ struct json scan_member(struct slice object, struct slice name)
 	struct json value;
 
 	while (lookup_next_member(&at, &written, &value)) {
+		pause_point();
 		if (slice_is_equal(written, name) &&
 		    (name.n == 0 || memchr(name.p, '\\', name.n) == NULL))
 			return value;
@@ -329,6 +334,7 @@ int scan_decode_string(struct json value, struct buf *out)
 		const char *escape = memchr(p, '\\', (size_t)(end - p));
 		const char *letter;
 
+		pause_point();
 		buf_append_slice(out, slice_between(p, escape != NULL ? escape : end));
 		if (escape == NULL)
 			break;
@@ -366,6 +372,7 @@ void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
 	struct json value;
 
 	while (lookup_next_member(&at, &name, &value)) {
+		pause_point();
 		if (on_member(name, value, arg) < 0)
 			return;
 	}
@@ -400,6 +407,7 @@ void scan_tokens(struct slice value, scan_token_fn *on_token, void *arg)
 		struct scan_token token = { .depth = depth };
 		bool is_token = true;
 
+		pause_point();
 		if (*p == '"') {
 			if (lookup_string(p, end, &token, &p) < 0)
 				return;

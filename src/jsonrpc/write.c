@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
 
@@ -113,6 +114,7 @@ static void splice_escape_separators(struct buf *out, struct slice s)
 	for (const char *p = s.p; may_have_one && p < end; p++) {
 		bool may_be_one = *p == '\xC2' || *p == '\xE2';
 
+		pause_point();
 		for (size_t i = 0; may_be_one && i < ARRAY_LEN(separators); i++) {
 			if (!slice_has_prefix(slice_between(p, end), separators[i].raw))
 				continue;
@@ -128,8 +130,10 @@ static void splice_blank(struct buf *out, size_t from, char c)
 {
 	char *end = out->data + out->len;
 
-	for (char *p = out->data + from; (p = memchr(p, c, (size_t)(end - p))) != NULL; p++)
+	for (char *p = out->data + from; (p = memchr(p, c, (size_t)(end - p))) != NULL; p++) {
 		*p = ' ';
+		pause_point();
+	}
 }
 
 static void splice_copy(struct buf *out, struct slice s, unsigned int flags)
@@ -206,6 +210,7 @@ void write_string(struct buf *out, struct slice text)
 		size_t run = text_verbatim_length(text);
 		size_t length = run > 0 ? run : text_utf8_length(text);
 
+		pause_point();
 		if (run > 0)
 			buf_append(out, text.p, run);
 		else if (length == 0)

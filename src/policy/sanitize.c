@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "base/unicode.h"
 #include "jsonrpc/grammar.h"
@@ -391,6 +392,7 @@ static void take_character(struct walk *walk)
 	size_t n = characters_read(walk->p, &code);
 	const char *end = walk->p + n;
 
+	pause_point();
 	if (controls != SANITIZE_KEEP && sanitize_is_control(code)) {
 		walk->counts->controls++;
 		sanitize_replace(walk, controls == SANITIZE_STRIP ? skip_sequence(code, end) : end,
@@ -445,6 +447,7 @@ static bool is_doubtful(const struct sanitize_rules *rules, struct slice text)
 	while (p < end) {
 		uint32_t code;
 
+		pause_point();
 		p += text_plain_length(slice_between(p, end));
 		if (p == end)
 			break;
@@ -625,6 +628,7 @@ bool redact_text(const struct redact_rules *rules, struct slice text, struct sli
 		struct slice value = slice_between(p + 1, characters_find_end(p + 1));
 		const char *behind = skip_space(value.p + value.n + 1, end);
 
+		pause_point();
 		if (behind < end && *behind == ':') {
 			p = skip_space(behind + 1, end);
 			name = *p == '"' ? value : (struct slice){ NULL, 0 };

@@ -298,7 +298,8 @@ static void child_log_failure(const struct child *child)
 
 static void child_check_gone(struct child *child)
 {
-	if (!child->is_exited || wire_is_open(&child->out) || child->state == CHILD_GONE)
+	if (!child->is_exited || wire_is_open(&child->out) || child->state == CHILD_GONE ||
+	    aside_is_pending(&child->taking))
 		return;
 	child_set_state(child, CHILD_GONE);
 	child_drain_stderr(child);
@@ -433,6 +434,10 @@ static void child_on_drain(struct timer *timer)
 {
 	struct child *child = container_of(timer, struct child, drain);
 
+	if (aside_is_pending(&child->taking)) {
+		timer_start(child->server->loop, timer, DRAIN_MS);
+		return;
+	}
 	wire_close(&child->out);
 	child_lose(child, REASON_CHILD_EXITED);
 	child_check_gone(child);
@@ -535,6 +540,34 @@ static ssize_t child_read_fresh(struct child *child)
 	return n;
 }
 
+/* ---- long lines ---- */
+
+/* The line is taken, as far as that goes without a long turn; until it has been, nothing more is read. */
+static void child_take_aside(struct child *child, size_t length)
+{
+	struct slice rest = slice_of(child->line.data + length, child->line.len - length);
+
+	CHECK(child->long_line.data == NULL);
+	child->long_line = child->line;
+	child->long_line.len = length;
+	child->line = (struct buf){ NULL, 0, 0 };
+	if (rest.n > 0)
+		buf_append(&child->line, rest.p + 1, rest.n - 1); /* behind the line end */
+	wire_watch_reading(&child->out, false);
+	aside_start(child->server->loop, &child->taking);
+}
+
+static void child_on_taking(struct aside *aside)
+{
+	struct child *child = container_of(aside, struct child, taking);
+
+	child_take_line(child, buf_slice(&child->long_line));
+	buf_fini(&child->long_line);
+	if (child->line.len > 0)
+		buf_consume(&child->line, child_take_lines(child, buf_slice(&child->line), 0));
+	wire_watch_reading(&child->out, true);
+}
+
 /*
  * A line has begun: its rest is read behind it, but no more than it takes to see that the line is
  * too long.
@@ -546,12 +579,18 @@ static ssize_t child_read_on(struct child *child)
 	char *into = buf_reserve(&child->line, LOOP_BUFFER_BYTES);
 	size_t room = child->line.cap - sought;
 	ssize_t n = wire_read(&child->out, into, room < allowed ? room : allowed);
+	const char *stop;
 	size_t used;
 
 	CHECK(sought <= child->server->conf.line_max);
 	if (n <= 0)
 		return n;
 	child->line.len += (size_t)n;
+	stop = memchr(into, '\n', (size_t)n);
+	if (stop != NULL && (size_t)(stop - child->line.data) >= ASIDE_BYTES) {
+		child_take_aside(child, (size_t)(stop - child->line.data));
+		return n;
+	}
 	used = child_take_lines(child, buf_slice(&child->line), sought);
 	buf_consume(&child->line, child->state == CHILD_RUNNING ? used : child->line.len);
 	if (child->line.len == 0)
@@ -566,8 +605,12 @@ static void child_on_stdout(struct wire *wire)
 	for (int i = 0; i < READS_PER_TURN && wire_is_open(&child->out); i++) {
 		ssize_t n = child->line.len > 0 ? child_read_on(child) : child_read_fresh(child);
 
-		if (n == WIRE_AGAIN)
+		if (n == WIRE_AGAIN || aside_is_pending(&child->taking))
 			return;
+		if (n <= 0 && child->line.len >= ASIDE_BYTES) {
+			child_take_aside(child, child->line.len); /* then it ends */
+			return;
+		}
 		if (n <= 0) {
 			wire_close(&child->out);
 			/* The last line may lack its line end. BACK-FRAME-06 */
@@ -660,7 +703,8 @@ void child_write_take(struct child *child, struct buf *buf)
 bool child_is_quiet(const struct child *child)
 {
 	return child->state != CHILD_RUNNING ||
-	       (child->queue.bytes == 0 && child->line.len == 0 && child->long_bytes == 0);
+	       (child->queue.bytes == 0 && child->line.len == 0 && child->long_bytes == 0 &&
+		!aside_is_pending(&child->taking));
 }
 
 bool child_has_room(const struct child *child, size_t size)
@@ -784,7 +828,7 @@ static void child_on_exited(struct spawned *spawned, int status)
 					   "the process ended by itself" :
 					   "the process ended before it answered the handshake");
 	}
-	if (wire_is_open(&child->out))
+	if (wire_is_open(&child->out) && !aside_is_pending(&child->taking))
 		child_on_stdout(&child->out); /* what it wrote before it exited counts */
 	if (wire_is_open(&child->out))
 		timer_start(child->server->loop, &child->drain, DRAIN_MS);
@@ -805,6 +849,7 @@ static void child_init(struct child *child, struct server *server, const struct 
 	child->in.fd = child->out.fd = child->err.fd = -1;
 	outq_init(&child->queue);
 	task_init(&child->flush, child_on_flush);
+	aside_init(&child->taking, child_on_taking);
 	timer_init(&child->stall, child_on_stall);
 	timer_init(&child->stop_sequence, child_on_stop_sequence);
 	timer_init(&child->drain, child_on_drain);

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
+#include "io/aside.h"
 #include "io/outq.h"
 #include "io/wire.h"
 #include "obs/reason.h"
@@ -84,7 +85,9 @@ struct child {
 	struct wire out;         /* its stdout, which we read */
 	struct wire err;         /* its stderr */
 	struct buf line;         /* the beginning of an incomplete line */
-	uint64_t long_bytes;     /* of a line that is too long, so far; 0: there is none */
+	struct buf long_line; /* one that is being taken aside: until then, nothing more is read */
+	struct aside taking;
+	uint64_t long_bytes; /* of a line that is too long, so far; 0: there is none */
 	struct buf error_line;
 	struct buf last_words; /* the end of its stderr, lines joined by " | " */
 	struct buf failure;    /* why it failed, for the operator; empty: it has not */

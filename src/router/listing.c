@@ -356,6 +356,7 @@ struct look {
 	const struct listing_kind *kind;
 	struct buf name, folded, text; /* of the item */
 	size_t folded_bytes;           /* listing_kind_may_fold */
+	uint64_t number;               /* of this look */
 };
 
 /*
@@ -406,7 +407,8 @@ static void end_page(struct look *look, uint64_t page, struct json cursor)
 	const struct pin *gone = NULL;
 
 	pins_end_page(pins, look->kind->kind, page, next);
-	while (is_whole && !pins->follows &&
+	/* If others have looked meanwhile (io/aside), what is gone cannot be told; the next list will show it. */
+	while (is_whole && !pins->follows && pins->look == look->number &&
 	       (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
 		tell_moved(look->server, gone, "gone");
 }
@@ -416,6 +418,7 @@ static void look_at_items(struct look *look, struct json items)
 	struct error err;
 
 	pins_begin_look(&look->server->pins);
+	look->number = look->server->pins.look;
 	if (items.type == JSON_ARRAY)
 		CHECK(scan_array(items.text, SIZE_MAX, look_at_item, look, &err) >= 0);
 }

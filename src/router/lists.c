@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/slice.h"
+#include "io/aside.h"
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -123,6 +124,7 @@ struct cached_list {
 	enum reason reason; /* likewise, if it was to be their answer; REASON_NONE: they go on */
 	struct timer deadline;
 	struct task giving;
+	struct aside aside; /* does what `giving` is for, if the list is long */
 };
 
 #define TO(state) (1u << CACHED_LIST_##state)
@@ -130,7 +132,7 @@ static const unsigned int next_states[] = {
 	[CACHED_LIST_WANTED] = TO(ASKED) | TO(ENDED),
 	[CACHED_LIST_ASKED] = TO(WANTED) | TO(GIVING) | TO(PASSED) | TO(ENDED),
 	[CACHED_LIST_GIVING] = TO(KEPT) | TO(ENDED),
-	[CACHED_LIST_KEPT] = 0,
+	[CACHED_LIST_KEPT] = TO(ENDED),
 	[CACHED_LIST_PASSED] = TO(ENDED),
 	[CACHED_LIST_ENDED] = 0,
 };
@@ -212,6 +214,7 @@ static void cached_list_free(struct cached_list *list)
 	pool_remove_job(&list->job);
 	timer_stop(&list->deadline);
 	task_cancel(&list->giving);
+	aside_cancel(&list->aside);
 	cached_list_count_bytes(list, 0);
 	pages_reset(&list->pages);
 	text_set_fini(&list->broken);
@@ -245,6 +248,8 @@ static void cached_list_outdate(struct cached_list *list)
 	cached_list_forget(list);
 	if (list->state == CACHED_LIST_PASSED && !wait_queue_is_empty(&list->waiting))
 		cached_list_end(list, list->outcome, REASON_NONE);
+	else if (list->state == CACHED_LIST_KEPT && !wait_queue_is_empty(&list->waiting))
+		cached_list_end(list, LIST_OUTDATED, REASON_NONE);
 	else if (list->state == CACHED_LIST_KEPT || list->state == CACHED_LIST_PASSED)
 		cached_list_free(list);
 }
@@ -306,18 +311,39 @@ static void cached_list_pass(struct cached_list *list, enum list_outcome outcome
 	task_schedule(list->pool->router->loop, &list->giving);
 }
 
+/* The list, or what the call is given of it, may end meanwhile. */
+static void cached_list_give_page(struct cached_list *list, struct call *call, size_t page)
+{
+	at_end(msg_unref) struct msg *msg = msg_ref(list->pages.joined[page]);
+
+	result_send_kept(call, list->revision, msg->env);
+}
+
+/* The page that the call asks for. */
+static size_t find_page(const struct cached_list *list, const struct call *call)
+{
+	uint64_t number, page;
+
+	if (cursor_open_page(call->body->env->cursor, &number, &page) < 0)
+		return 0;
+	CHECK(page < list->pages.count);
+	return page;
+}
+
 static void cached_list_give_to(struct cached_list *list, struct call *call)
 {
-	const struct envelope *first =
-		list->state == CACHED_LIST_GIVING ? list->pages.joined[0]->env : NULL;
+	bool is_there = has_come(list);
 
-	CHECK(list->state == CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED ||
-	      list->state == CACHED_LIST_ENDED);
-	if (list->state == CACHED_LIST_GIVING && !call->needs_list) {
+	CHECK(is_there || list->state == CACHED_LIST_PASSED || list->state == CACHED_LIST_ENDED);
+	if (is_there && !call->needs_list) {
+		size_t page = find_page(list, call);
+
 		call_stop_wait(call);
-		result_send_kept(call, list->revision, first);
-	} else if (list->state == CACHED_LIST_GIVING) {
-		lists_hand_back(call, first->kind == ENVELOPE_RESULT ? LIST_CAME : LIST_FAILED);
+		cached_list_give_page(list, call, page);
+	} else if (is_there) {
+		lists_hand_back(call, list->pages.joined[0]->env->kind == ENVELOPE_RESULT ?
+					      LIST_CAME :
+					      LIST_FAILED);
 	} else if (call->needs_list || list->reason == REASON_NONE) {
 		lists_hand_back(call, list->outcome);
 	} else {
@@ -326,12 +352,10 @@ static void cached_list_give_to(struct cached_list *list, struct call *call)
 }
 
 /* Thousands of calls may wait, each for a long list, or to be checked by it: that takes several turns. */
-static void cached_list_on_giving(struct task *task)
+static void cached_list_give_on(struct cached_list *list)
 {
-	struct cached_list *list = container_of(task, struct cached_list, giving);
-
-	CHECK(list->state != CACHED_LIST_GIVING || list->pages.count > 0);
-	if (list->state == CACHED_LIST_GIVING &&
+	CHECK(!has_come(list) || list->pages.count > 0);
+	if (has_come(list) && !wait_queue_is_empty(&list->waiting) &&
 	    (is_under_other_rules(list) || is_awaited_by_stale(list))) {
 		cached_list_end(list, LIST_OUTDATED, REASON_NONE);
 		return;
@@ -344,11 +368,32 @@ static void cached_list_on_giving(struct task *task)
 			break;
 	}
 	if (!wait_queue_is_empty(&list->waiting))
-		task_schedule(list->pool->router->loop, task);
+		task_schedule(list->pool->router->loop, &list->giving);
 	else if (list->state == CACHED_LIST_GIVING && list->is_current)
 		cached_list_set_state(list, CACHED_LIST_KEPT);
-	else if (list->state != CACHED_LIST_PASSED)
+	else if (list->state != CACHED_LIST_PASSED && list->state != CACHED_LIST_KEPT)
 		cached_list_free(list);
+}
+
+static void cached_list_on_aside(struct aside *aside)
+{
+	cached_list_give_on(container_of(aside, struct cached_list, aside));
+}
+
+/* Whether to look through it for one client takes so long that it is done aside. */
+static bool cached_list_is_long(const struct cached_list *list)
+{
+	return has_come(list) && list->pages.bytes >= ASIDE_BYTES;
+}
+
+static void cached_list_on_giving(struct task *task)
+{
+	struct cached_list *list = container_of(task, struct cached_list, giving);
+
+	if (!cached_list_is_long(list))
+		cached_list_give_on(list);
+	else if (!aside_is_pending(&list->aside))
+		aside_start(list->pool->router->loop, &list->aside);
 }
 
 static void cached_list_give(struct cached_list *list)
@@ -412,35 +457,60 @@ static uint64_t page_of(const struct cached_list *list)
 		(struct json){ list->pages.taken > 0 ? JSON_STRING : JSON_ABSENT, true, cursor });
 }
 
-/*
- * Nothing about tasks of 2025-11-25 is kept. Room is made by forgetting what has not been asked for
- * for longest.
- */
-static enum pages_outcome cached_list_take_page(struct cached_list *list,
-						const struct envelope *env)
+/* Nothing about tasks of 2025-11-25 is kept. */
+static enum pages_outcome cached_list_add_page(const struct cached_list *list, struct pages *pages,
+					       uint64_t page, const struct envelope *env)
 {
 	const struct method *method = method_find(list->kind->method);
-	struct lists_lru *lru = lru_of(list);
+	const struct upstream *upstream = list->request.upstream;
+	const struct scan_limits *limits = &list->pool->router->limits;
+	struct server *server = list->pool->server;
 	at_end(convert_fini) struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
-	listing_look(list->pool->server, method, env->result.text, page_of(list));
-	if (upstream_is_modern(list->request.upstream))
+	listing_look(server, method, env->result.text, page);
+	if (upstream_is_modern(upstream))
 		env = modern_server_response(&bridge, method, env);
-	env = convert_response(&convert,
-			       list->request.upstream->revision->features & REVISION_TASKS, method,
+	env = convert_response(&convert, upstream->revision->features & REVISION_TASKS, method,
 			       env);
-	outcome = pages_add(&list->pages, env->result.text);
+	outcome = pages_add(pages, env->result.text);
+	if (outcome == PAGES_UNFIT && server->conf.pin == PIN_ENFORCE)
+		outcome = pages_skip(pages, env->result.text);
+	if (outcome == PAGES_COMPLETE && !pages->is_skipping)
+		pages_join(pages, limits);
+	return outcome;
+}
+
+/*
+ * Meanwhile the list may end, and what it has come with: its pages are in nobody's hands but ours. Returns whether it goes
+ * on. Room is made by forgetting what has not been asked for for longest.
+ */
+static bool cached_list_take_page(struct cached_list *list, const struct envelope *env,
+				  enum pages_outcome *outcome_r)
+{
+	const struct upstream_request asked = list->request;
+	struct lists_lru *lru = lru_of(list);
+	struct pages pages = list->pages;
+	uint64_t page = page_of(list);
+
+	list->pages = (struct pages){ .member = pages.member };
+	aside_open();
+	*outcome_r = cached_list_add_page(list, &pages, page, env);
+	aside_close();
+	if (list->pool == NULL || list->state != CACHED_LIST_ASKED ||
+	    list->request.upstream != asked.upstream || list->request.id != asked.id) {
+		pages_reset(&pages);
+		return false;
+	}
+	list->pages = pages;
 	cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 	while (lru->bytes > KEPT_BYTES_MAX && !list_is_empty(&lru->kept))
 		cached_list_outdate(container_of(lru->kept.next, struct cached_list, lru));
 	if (lru->bytes > KEPT_BYTES_MAX)
-		outcome = PAGES_UNFIT;
-	if (outcome == PAGES_UNFIT && list->pool->server->conf.pin == PIN_ENFORCE) {
-		outcome = pages_skip(&list->pages, env->result.text);
-		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
-	}
-	return outcome;
+		*outcome_r = list->pool->server->conf.pin == PIN_ENFORCE ?
+				     pages_skip(&list->pages, env->result.text) :
+				     PAGES_UNFIT;
+	return true;
 }
 
 static bool cached_list_says(const struct cached_list *list, struct slice word)
@@ -461,8 +531,9 @@ static void cached_list_end_pages(struct cached_list *list, enum pages_outcome o
 
 	if (is_whole)
 		lists_of(list)->looked_at[list->kind->kind] = list->looks + 1;
-	if (is_whole && !list->pages.is_skipping &&
-	    pages_join(&list->pages, &list->pool->router->limits) == 0) {
+	if (is_whole && list->pages.count == 0 && !list->pages.is_skipping)
+		pages_join(&list->pages, &list->pool->router->limits);
+	if (is_whole && !list->pages.is_skipping) {
 		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 		list->until_ms = clock_now_ms() + FRESH_MS;
 		list->has_annotations = cached_list_says(list, ANNOTATION);
@@ -474,10 +545,13 @@ static void cached_list_end_pages(struct cached_list *list, enum pages_outcome o
 
 static void cached_list_on_page(struct cached_list *list, const struct envelope *env)
 {
-	enum pages_outcome outcome = cached_list_take_page(list, env);
 	struct upstream *upstream = list->request.upstream;
-	bool is_wanted = !wait_queue_is_empty(&list->waiting);
+	enum pages_outcome outcome;
+	bool is_wanted;
 
+	if (!cached_list_take_page(list, env, &outcome))
+		return;
+	is_wanted = !wait_queue_is_empty(&list->waiting);
 	if (outcome == PAGES_MORE && is_wanted &&
 	    upstream_has_room(upstream, list->pages.cursor.len)) {
 		cached_list_ask(list, upstream);
@@ -659,6 +733,7 @@ static struct cached_list *cached_list_new(const struct client *client,
 	wait_queue_init(&list->waiting, &waiting_ops);
 	timer_init(&list->deadline, cached_list_on_deadline);
 	task_init(&list->giving, cached_list_on_giving);
+	aside_init(&list->aside, cached_list_on_aside);
 	cached_list_count_bytes(list, sizeof(*list));
 	return list;
 }
@@ -699,15 +774,6 @@ static bool is_fresh(const struct cached_list *list)
 				      clock_now_ms() < list->until_ms);
 }
 
-static void cached_list_answer(struct cached_list *list, struct call *call, size_t page)
-{
-	CHECK(list->is_current && page < list->pages.count);
-	counter_add(COUNTER_LISTS_ANSWERED);
-	if (list->state == CACHED_LIST_KEPT)
-		cached_list_touch(list);
-	result_send_kept(call, list->revision, list->pages.joined[page]->env);
-}
-
 static struct cached_list *lists_find_current(const struct client *client,
 					      enum permission_kind kind)
 {
@@ -743,6 +809,22 @@ static void lists_await_in(struct cached_list *list, struct call *call, const st
 		cached_list_end(list, LIST_FAILED, reason);
 }
 
+static void cached_list_answer(struct cached_list *list, struct call *call,
+			       const struct envelope *env, size_t page)
+{
+	CHECK(list->is_current && page < list->pages.count);
+	counter_add(COUNTER_LISTS_ANSWERED);
+	if (list->state == CACHED_LIST_KEPT)
+		cached_list_touch(list);
+	if (!cached_list_is_long(list) || aside_is_here()) {
+		cached_list_give_page(list, call, page);
+		return;
+	}
+	lists_await_in(list, call, env, list->kind,
+		       call->client->server->conf.request_timeout_max_ms);
+	task_schedule(call->client->router->loop, &list->giving);
+}
+
 /* Answers with the first page, now or once it comes. Returns false if the list cannot be kept. */
 static bool answer_first(struct call *call, const struct envelope *env,
 			 const struct listing_kind *kind)
@@ -752,7 +834,7 @@ static bool answer_first(struct call *call, const struct envelope *env,
 	if (list != NULL && list->state == CACHED_LIST_PASSED)
 		return false;
 	if (list != NULL && has_come(list))
-		cached_list_answer(list, call, 0);
+		cached_list_answer(list, call, env, 0);
 	else
 		lists_await_in(list, call, env, kind,
 			       call->client->server->conf.request_timeout_max_ms);
@@ -760,14 +842,14 @@ static bool answer_first(struct call *call, const struct envelope *env,
 }
 
 /* Answers with another page of a list that is kept here. */
-static void answer_page(struct call *call, const struct listing_kind *kind, uint64_t number,
-			uint64_t page)
+static void answer_page(struct call *call, const struct envelope *env,
+			const struct listing_kind *kind, uint64_t number, uint64_t page)
 {
 	struct cached_list *list = lists_find_current(call->client, kind->kind);
 
 	if (list != NULL && has_come(list) && list->pages.count > page &&
 	    list->pages.number == number && !is_under_other_rules(list))
-		cached_list_answer(list, call, page);
+		cached_list_answer(list, call, env, page);
 	else
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown cursor"));
@@ -782,7 +864,7 @@ bool lists_take(struct call *call, const struct envelope *env)
 	if (kind == NULL)
 		return false;
 	if (cursor_open_page(env->cursor, &number, &page) == 0) {
-		answer_page(call, kind, number, page);
+		answer_page(call, env, kind, number, page);
 		return true;
 	}
 	return list_request_is_plain(env) && answer_first(call, env, kind);

@@ -200,10 +200,8 @@ static struct msg *join(struct pages *pages, size_t i, const struct scan_limits 
 	return msg;
 }
 
-int pages_join(struct pages *pages, const struct scan_limits *limits)
+void pages_join(struct pages *pages, const struct scan_limits *limits)
 {
-	int result = 0;
-
 	pages->count = pages->filling + 1;
 	pages->bytes = pages->count * (sizeof(*pages->joined) + sizeof(struct envelope));
 	pages->joined = mem_zalloc(pages->count * sizeof(*pages->joined));
@@ -211,13 +209,11 @@ int pages_join(struct pages *pages, const struct scan_limits *limits)
 		pages->number = pages_number_of(pages);
 	for (size_t i = 0; i < pages->count; i++) {
 		pages->joined[i] = join(pages, i, limits);
-		if (pages->joined[i] == NULL)
-			result = -1;
+		pages->is_skipping |= pages->joined[i] == NULL;
 	}
 	buf_fini(&pages->head);
 	buf_fini(&pages->tail);
 	buf_fini(&pages->cursor);
-	return result;
 }
 
 int pages_set_error(struct pages *pages, struct slice text, const struct scan_limits *limits)

@@ -81,8 +81,8 @@ enum pages_outcome pages_end(struct pages *pages);
  * was skipped is not joined.
  */
 enum pages_outcome pages_skip(struct pages *pages, struct slice result);
-/* Joins a complete list. Returns -1 if the result is not valid: its depth exceeds `limits`. */
-int pages_join(struct pages *pages, const struct scan_limits *limits) must_check;
+/* Joins a complete list. If the result is not valid, as its depth exceeds `limits`, it is as if skipped. */
+void pages_join(struct pages *pages, const struct scan_limits *limits);
 /* Stores an error in place of a list, as the only page. */
 int pages_set_error(struct pages *pages, struct slice text, const struct scan_limits *limits)
 	must_check;

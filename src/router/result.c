@@ -5,6 +5,7 @@
  */
 #include "router/result.h"
 
+#include "io/aside.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
@@ -315,6 +316,7 @@ static bool is_tool_error(const struct call *call, const struct envelope *env)
 	       env->is_error.type == JSON_TRUE;
 }
 
+/* Unless it ends meanwhile. */
 static void send_with_client_id(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
@@ -344,10 +346,14 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	}
 	/* It is written unusually: brings it into the usual form. */
 	begin_response(&edited, call->id, env->kind == ENVELOPE_RESULT ? "result" : "error");
+	aside_open();
 	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text,
 		      NULL, 0, SPLICE_ONE_LINE);
+	aside_close();
 	buf_append_char(&edited, '}');
-	send_text(call, &edited);
+	if (call->state != CALL_ENDED)
+		send_text(call, &edited);
+	buf_fini(&edited);
 }
 
 /*
@@ -356,17 +362,23 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
  */
 static bool send_with_cursor(struct call *call, const struct envelope *env)
 {
-	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
-	struct splice_edit edit = { cursor.text, { NULL, 0 } };
+	const struct upstream *upstream = call->request.upstream;
+	uint64_t child = upstream != NULL ? upstream_child_number(upstream) : 0;
+	struct splice_edit edit = { { NULL, 0 }, { NULL, 0 } };
 	at_end(buf_fini) struct buf sealed = { 0 }, result = { 0 };
+	struct json cursor;
 
-	if (cursor.type != JSON_STRING)
-		return false;
-	cursor_append_sealed(&sealed, upstream_child_number(call->request.upstream), cursor);
-	edit.with = buf_slice(&sealed);
-	splice_append(&result, env->result.text, &edit, 1, SPLICE_ONE_LINE);
-	result_send_own(call, buf_slice(&result));
-	return true;
+	aside_open();
+	cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
+	if (cursor.type == JSON_STRING) {
+		cursor_append_sealed(&sealed, child, cursor);
+		edit = (struct splice_edit){ cursor.text, buf_slice(&sealed) };
+		splice_append(&result, env->result.text, &edit, 1, SPLICE_ONE_LINE);
+	}
+	aside_close();
+	if (cursor.type == JSON_STRING && call->state != CALL_ENDED)
+		result_send_own(call, buf_slice(&result));
+	return cursor.type == JSON_STRING || call->state == CALL_ENDED;
 }
 
 void result_send(struct call *call, const struct envelope *env)
@@ -380,16 +392,19 @@ void result_send(struct call *call, const struct envelope *env)
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
+	aside_open();
 	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
 		listing_look(call->client->server, call->method, env->result.text, call->page);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
 	env = listing_filter(&listing, call, env);
-	if (env == NULL) {
-		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
-	} else {
+	if (env != NULL)
 		env = convert_response(&convert, client_lacks(call->client, upstream), call->method,
 				       env);
+	aside_close();
+	if (call->state != CALL_ENDED && env == NULL) {
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+	} else if (call->state != CALL_ENDED) {
 		if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
 		    !pool_is_shared(call->client->pool) || !send_with_cursor(call, env))
 			send_with_client_id(call, env);
@@ -409,11 +424,17 @@ void result_send_kept(struct call *call, const struct revision *revision,
 		revision_lacks(call->client->revision, revision) & ~(unsigned int)REVISION_TASKS;
 
 	CHECK(pool_is_shared(call->client->pool));
+	aside_open();
 	env = listing_filter(&listing, call, env);
+	if (env != NULL)
+		env = convert_response(&convert, lost, call->method, env);
+	aside_close();
+	if (call->state == CALL_ENDED)
+		return;
 	if (env == NULL)
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
 	else
-		send_with_client_id(call, convert_response(&convert, lost, call->method, env));
+		send_with_client_id(call, env);
 }
 
 void result_send_initialize(struct call *call, const struct revision *agreed,

@@ -14,11 +14,11 @@
 struct call;
 struct revision;
 
-/* Sends the server's response and ends the call. */
+/* Sends the server's response and ends the call; unless that ends meanwhile (io/aside). */
 void result_send(struct call *call, const struct envelope *env);
 /*
  * Sends a cached response from a server of this revision. In a pool of everybody it no longer
- * mentions tasks.
+ * mentions tasks. The response is the caller's: the call, and the list, may end meanwhile (io/aside).
  */
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env);

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
+#include "io/aside.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "obs/log.h"
@@ -34,6 +36,7 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 {
 	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope anew;
+	int result;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",");
 	if (env->kind == ENVELOPE_REQUEST) {
@@ -49,8 +52,11 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 		buf_append_slice(&text, env->params.text);
 	}
 	buf_append_char(&text, '}');
-	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew, NULL) ==
-	    0)
+	aside_open();
+	result = scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew,
+			       NULL);
+	aside_close();
+	if (result == 0 && upstream->state != UPSTREAM_CLOSED)
 		upstream_on_message(upstream, &anew);
 }
 
@@ -65,16 +71,21 @@ static bool is_foreign(struct upstream *upstream, const struct envelope *env)
 	return env->lacks_version && (upstream->writes_version || env->has_other_members);
 }
 
-/* Takes a message; -1: it is none. */
+/* Takes a message, unless the upstream is closed meanwhile; -1: it is none. */
 static int take_message(struct upstream *upstream, struct slice text, struct error *err)
 {
 	unsigned int flags = upstream->state == UPSTREAM_HANDSHAKE ? PLAIN_HANDSHAKE : 0;
 	at_end(buf_fini) struct buf plain = { 0 };
 	struct envelope env;
-	int result =
-		plain_scan(text, &upstream->shared->limits, SCAN_LENIENT, flags, &plain, &env, err);
+	int result;
 
 	CHECK(upstream->state != UPSTREAM_CLOSED);
+	aside_open();
+	result =
+		plain_scan(text, &upstream->shared->limits, SCAN_LENIENT, flags, &plain, &env, err);
+	aside_close();
+	if (upstream->state == UPSTREAM_CLOSED)
+		return 0;
 	if (result == 0 && is_foreign(upstream, &env))
 		result = error_set(err, ERROR_INVALID, "\"jsonrpc\" is missing");
 	else if (result == 0 && env.is_unusual && env.method.n > 0)
@@ -133,9 +144,13 @@ static void note_unread(struct upstream *upstream, struct slice text, const stru
 	bool is_known;
 
 	CHECK(text.n > 0 && err->kind != ERROR_NONE);
+	aside_open();
 	scan_members(text, note_member, &unread);
 	is_known = may_be_message(upstream, &unread, text, is_json) &&
 		   canonical_append(&valid, unread.id.text, 1) == 0;
+	aside_close();
+	if (upstream->state == UPSTREAM_CLOSED)
+		return;
 	if (is_known && (unread.has_outcome || !unread.has_method))
 		upstream_on_malformed(upstream, unread.id, REASON_CHILD_PROTOCOL_ERROR);
 	else if (is_known && is_json)
@@ -173,6 +188,18 @@ static bool may_begin(const char *at, const char *end)
 	return false;
 }
 
+/* The next place behind `at` where a message may begin; NULL: there is none. */
+static const char *find_beginning(const char *at, const char *end)
+{
+	aside_open();
+	do {
+		at = memchr(at + 1, '{', (size_t)(end - at - 1));
+		pause_point();
+	} while (at != NULL && !may_begin(at, end));
+	aside_close();
+	return at;
+}
+
 /* A banner without a line end may precede a message. BACK-FRAME-04 */
 static int take_rest(struct upstream *upstream, struct slice line)
 {
@@ -181,11 +208,9 @@ static int take_rest(struct upstream *upstream, struct slice line)
 	bool writes_version = upstream->writes_version; /* a log line may quote a message */
 	size_t tries = 0;
 
-	while (tries < SALVAGE_TRIES &&
-	       (at = memchr(at + 1, '{', (size_t)(end - at - 1))) != NULL) {
-		if (!may_begin(at, end))
-			continue;
-		tries++;
+	while (tries++ < SALVAGE_TRIES && (at = find_beginning(at, end)) != NULL) {
+		if (upstream->state == UPSTREAM_CLOSED)
+			return 0;
 		if (take_message(upstream, slice_between(at, end), NULL) == 0) {
 			upstream->writes_version = writes_version;
 			return 0;
@@ -214,6 +239,7 @@ static void append_as_utf8(struct buf *out, struct slice text)
 	while (text.n > 0) {
 		size_t n = text_utf8_length(text);
 
+		pause_point();
 		buf_append_slice(out, n > 0 ? slice_of(text.p, n) : SLICE_LIT("\xEF\xBF\xBD"));
 		n = n > 0 ? n : 1;
 		text = slice_of(text.p + n, text.n - n);
@@ -233,11 +259,14 @@ static void lines_take(struct upstream *upstream, struct slice line)
 	CHECK(line.n > 0 && upstream->state != UPSTREAM_CLOSED);
 	result = take_line(upstream, line, &err);
 	if (result < 0 && err.kind == ERROR_SYNTAX && !text_is_utf8(line)) {
+		aside_open();
 		append_as_utf8(&as_utf8, line);
+		aside_close();
 		line = buf_slice(&as_utf8);
-		result = take_line(upstream, line, &err);
+		if (upstream->state != UPSTREAM_CLOSED)
+			result = take_line(upstream, line, &err);
 	}
-	if (result < 0) {
+	if (result < 0 && upstream->state != UPSTREAM_CLOSED) {
 		child_note_garbage(upstream->child, line, err.text);
 		note_unread(upstream, line, &err);
 	}

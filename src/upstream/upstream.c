@@ -6,6 +6,7 @@
 #include "upstream/upstream.h"
 
 #include "base/clock.h"
+#include "io/aside.h"
 #include "io/ipc.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
@@ -724,8 +725,12 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	const struct envelope *taken;
 
 	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
+	aside_open();
 	taken = intake_take(&intake, upstream->server, &upstream->shared->limits,
 			    upstream_is_serving(upstream) || upstream->is_inherited, env);
+	aside_close();
+	if (upstream->state == UPSTREAM_CLOSED)
+		return;
 	if (taken != NULL)
 		upstream_take(upstream, taken, env);
 	else if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done aside, turn by turn, by a clock that stands still unless something takes long. */
+#include "io/aside.h"
+
+#include "base/clock.h"
+#include "base/pause.h"
+#include "base/unit_test.h"
+#include "io/loop.h"
+
+#define LONG_MS 100
+
+static struct loop *loop;
+static struct aside first, second;
+static struct task other;
+static uint64_t now_ms = 1000;
+static char told[64]; /* what has happened, a letter each */
+static void *garbage;
+
+static void tell(char c)
+{
+	size_t n = strlen(told);
+
+	assert_true(n + 1 < sizeof(told));
+	told[n] = c;
+}
+
+/* The turn is long now: whoever may gives way soon. */
+static void take_long(void)
+{
+	now_ms += LONG_MS;
+	clock_freeze(now_ms);
+	for (int i = 0; i < 10000; i++)
+		pause_point();
+}
+
+static void on_other(struct task *task)
+{
+	tell('o');
+}
+
+static int setup(void **state)
+{
+	struct error err;
+
+	clock_freeze(now_ms);
+	loop = loop_new(&err);
+	assert_non_null(loop);
+	task_init(&other, on_other);
+	memset(told, 0, sizeof(told));
+	garbage = NULL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	assert_false(aside_is_busy(loop));
+	loop_free(&loop);
+	return 0;
+}
+
+static void turn(void)
+{
+	task_schedule(loop, &other);
+	loop_turn(loop, false);
+}
+
+static struct aside *begun[2];
+
+static void on_begin(struct task *task)
+{
+	for (size_t i = 0; i < 2 && begun[i] != NULL; i++)
+		aside_start(loop, begun[i]);
+}
+
+/* In one turn. */
+static void begin(struct aside *aside, struct aside *next)
+{
+	struct task task;
+
+	begun[0] = aside;
+	begun[1] = next;
+	task_init(&task, on_begin);
+	task_schedule(loop, &task);
+	loop_turn(loop, false);
+}
+
+/* Three pieces of work, of which the first is closed. */
+static void in_pieces(struct aside *aside)
+{
+	assert_true(aside_is_here() && aside_is_pending(aside));
+	tell('a');
+	take_long();
+	aside_open();
+	tell('b');
+	take_long();
+	tell('c');
+	take_long();
+	aside_close();
+	tell('d');
+	take_long();
+	tell('.');
+}
+
+static void in_one(struct aside *aside)
+{
+	tell('1');
+}
+
+static void gives_way_where_it_is_open(void **state)
+{
+	aside_init(&first, in_pieces);
+	assert_false(aside_is_pending(&first));
+	begin(&first, NULL);
+	assert_string_equal(told, "ab");
+	assert_false(aside_is_here());
+	assert_false(pause_is_allowed);
+	turn();
+	assert_string_equal(told, "abco");
+	turn();
+	assert_string_equal(told, "abcod.o");
+	assert_false(aside_is_pending(&first));
+	turn();
+	assert_string_equal(told, "abcod.oo");
+}
+
+static void one_after_the_other(void **state)
+{
+	aside_init(&first, in_pieces);
+	aside_init(&second, in_one);
+	begin(&first, &second);
+	assert_true(aside_is_pending(&second));
+	while (aside_is_busy(loop))
+		loop_turn(loop, false);
+	assert_string_equal(told, "abcd.1");
+	aside_start(loop, &second);
+	assert_string_equal(told, "abcd.11");
+}
+
+static void waiting_work_can_be_cancelled(void **state)
+{
+	aside_init(&first, in_pieces);
+	aside_init(&second, in_one);
+	begin(&first, &second);
+	aside_cancel(&second);
+	assert_false(aside_is_pending(&second));
+	aside_cancel(&first); /* it has begun */
+	while (aside_is_busy(loop))
+		loop_turn(loop, false);
+	assert_string_equal(told, "abcd.");
+	begin(&first, NULL);
+	aside_finish(loop);
+	assert_string_equal(told, "abcd.abcd.");
+}
+
+static void finishing_does_the_rest_of_what_has_begun(void **state)
+{
+	aside_finish(loop);
+	aside_init(&first, in_pieces);
+	aside_init(&second, in_one);
+	begin(&first, &second);
+	assert_string_equal(told, "ab");
+	aside_finish(loop);
+	assert_string_equal(told, "abcd.");
+	assert_true(aside_is_pending(&second));
+	turn();
+	assert_string_equal(told, "abcd.1o");
+}
+
+static void with_garbage(struct aside *aside)
+{
+	char *kept = malloc(1);
+
+	*kept = 'k';
+	garbage = kept;
+	aside_open();
+	take_long();
+	aside_close();
+	tell(*kept); /* the sanitizer sees if it has been freed */
+}
+
+static void what_it_holds_is_not_freed(void **state)
+{
+	aside_init(&first, with_garbage);
+	begin(&first, NULL);
+	loop_defer_free(loop, garbage);
+	loop_turn(loop, false);
+	assert_string_equal(told, "k");
+	assert_false(aside_is_busy(loop));
+}
+
+static void on_the_loop_nothing_gives_way(void **state)
+{
+	aside_init(&first, in_one);
+	aside_start(loop, &first);
+	aside_open();
+	assert_false(pause_is_allowed);
+	take_long();
+	aside_close();
+	assert_string_equal(told, "1");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(gives_way_where_it_is_open),
+		TEST(one_after_the_other),
+		TEST(waiting_work_can_be_cancelled),
+		TEST(finishing_does_the_rest_of_what_has_begun),
+		TEST(what_it_holds_is_not_freed),
+		TEST(on_the_loop_nothing_gives_way),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+No message, however large, holds the loop: the worst of each kind, up to the limits. REL-54
+
+A turn is compared with the longest one in which the same gateway passes on a plain text as large as a message may be,
+on the same machine at the same time; what is not given way for takes ten times as long and more. A machine that others use may
+stop any program for a while, so a turn that is too long counts only if it is so three times, each time with a new gateway.
+"""
+import json
+import os
+import re
+
+from harness import case, ok
+
+RESPONSE, MESSAGE = 16 << 20, 4 << 20  # limits.response, limits.message
+TURN, TIMES = 0.020, 3  # seconds; and as often as long as that of a plain text, if it is slow here
+PLAIN = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "x", RESPONSE - 2000],
+         ["write", '"}]}}\n']]
+SHOWN = os.environ.get("C111_SHOW")  # a file for the figures
+
+
+def longest(t):
+    text = t.conn(address=t.daemon.admin).request("GET", "/metrics").read().decode()
+    return float(re.search(r"^mcpgated_loop_turn_max_seconds (\S+)", text, re.M).group(1))
+
+
+def one_try(t, servers, act, config):
+    t.daemon = None
+    t.start(dict(servers, plain={"script": {}}), config=config)
+    with_plain = t.session("plain")
+    ok("result" in with_plain.do(*PLAIN, timeout=60), "true", "the plain text came")
+    plain = longest(t)
+    act(t)
+    return plain, longest(t)
+
+
+def measure(t, servers, act, config=None):
+    figures = []
+    for _ in range(1 if SHOWN else 3):
+        plain, turn = one_try(t, servers, act, config)
+        figures.append("%d ms, plain %d ms" % (1000 * turn, 1000 * plain))
+        if SHOWN:
+            with open(SHOWN, "a") as f:
+                f.write(figures[-1] + "\n")
+        if turn <= max(TURN, TIMES * plain):
+            return
+    ok(SHOWN, "true", "no turn that is too long: " + "; ".join(figures))
+
+
+def define(name, servers, act, config=None):
+    def run(t):
+        if SHOWN:
+            with open(SHOWN, "a") as f:
+                f.write("%-36s " % name)
+        measure(t, servers, act, config)
+    run.__name__ = name
+    run.__doc__ = "REL-54: " + name.replace("_", " ")
+    case(daemon=False, deadline=120)(run)
+
+
+# ---- lists ----
+
+def listing(kind, item, size=RESPONSE):
+    """A script that answers with as many items as a message has room for."""
+    return {"on": {kind + "/list": [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"%s":[' % kind],
+                                    ["fill", item + ",", (size - 2000) // (len(item.encode()) + 1)], ["write", item + ']}}\n']]}}
+
+
+def lists(kind, servers=("main",), more=()):
+    def act(t):
+        for server in servers:
+            s = t.session(server)
+            ok("result" in s.ask(kind + "/list", timeout=60), "true", "the list came")
+            for method, params in more:
+                s.ask(method, params, timeout=60)
+            s.delete()
+    return act
+
+
+SMALL = '{"name":"abc","inputSchema":{"type":"object"}}'
+NORMAL = '{"name":"ab","description":"Some text about it","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}'
+ODD = '{"name":"%s","inputSchema":{"type":"object"}}' % ("\\u0301\\u0323" * 10)
+FILE = '{"uri":"file:///home/user/%s.txt","name":"x"}' % ("y" * 20)
+UNSORTED = '{"name":"abc","inputSchema":{"type":"object","b":[1.50,{"z":1,"a":2}],"a":"\\u00e9"}}'
+CALL = [("tools/call", {"name": "abc", "arguments": {"text": "x"}})]
+LISTS = {
+    "tools": ("tools", SMALL, {}),
+    "tools_deny": ("tools", NORMAL, {"tools": {"deny": ["secret*"]}}),
+    "tools_renamed": ("tools", SMALL, {"tools": {"rename": {"xyz": "other"}}}),
+    "tools_odd": ("tools", ODD, {"tools": {"deny": ["secret*"]}}),
+    "tools_pinned": ("tools", UNSORTED, {"pin": "enforce"}),
+    "tools_pinned_warn": ("tools", SMALL, {"pin": "warn"}),
+    "tools_sanitized": ("tools", SMALL, {"sanitize": {"invisible": "strip", "controls": "strip"}}),
+    "tools_checked": ("tools", SMALL, {"tools": {"arguments": {"schema": "check"}}}),
+    "resources": ("resources", FILE, {}),
+    "resources_deny": ("resources", FILE, {"resources": {"deny": ["secret*"]}}),
+}
+for isolation in "session", "shared":
+    for label, (kind, item, more) in LISTS.items():
+        pool = {"pool": {"max": 1}} if isolation == "shared" else {}
+        spec = dict({"script": listing(kind, item), "isolation": isolation}, **pool, **more)
+        define("list_%s_%s" % (isolation, label), {"main": spec}, lists(kind, more=CALL if "checked" in label or "pinned" in label else ()))
+
+
+# ---- answers ----
+
+def answers(*fill):
+    def act(t):
+        s = t.session()
+        size = len(json.dumps(fill[0])) - 2
+        s.do(["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", fill[0], (RESPONSE - 2000) // size],
+             ["write", '"}]%s}}\n' % (fill[1] if len(fill) > 1 else "")], timeout=60)
+    return act
+
+
+def values(item, before='"x":[', after="]"):
+    def act(t):
+        t.session().do(["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"structuredContent":{' + before],
+                       ["fill", item + ",", (RESPONSE - 2000) // (len(item) + 1)], ["write", item + after + '}}}\n'], timeout=60)
+    return act
+
+
+ANSWERS = {
+    "numbers": (values("1"), {}),
+    "strings": (values('""'), {}),
+    "names": (values('"a":1', '"x":{', "}"), {}),
+    "escaped_names": (values('"\\u0061":1', '"x":{', "}"), {}),
+    "many_members": (values('"a":1', "", ""), {}),
+    "line_breaks": (values("1 \r"), {}),
+    "sanitized_escapes": (answers("\\n"), {"sanitize": {"invisible": "strip", "controls": "strip"}}),
+    "sanitized_text": (answers("\u4e2d\u200b"), {"sanitize": {"invisible": "strip", "controls": "mark"}}),
+    "redacted": (values('"a@b.c"'), {"redact": ["[a-z]+@[a-z]+\\.c", "(?i)secret\\s*=\\s*\\S+"]}),
+    "redacted_text": (answers("some text, a@b.c 123-456 "), {"redact": ["[a-z]+@[a-z]+\\.c", "(?i)secret\\s*=\\s*\\S+"]}),
+    "no_json": (values("{"), {}),
+    "not_utf8": (values('"\\u00e9"'), {}),
+}
+for label, (act, more) in ANSWERS.items():
+    define("answer_" + label, {"main": dict({"script": {}, "isolation": "shared", "pool": {"max": 1}}, **more)}, act)
+
+
+# ---- calls ----
+
+def calls(part, batch=False):
+    def act(t):
+        s = t.session("main", "2025-03-26") if batch else t.session()
+        parts, size, n = [], 200, 0
+        while size < MESSAGE - 10000:
+            parts.append(part % n if "%d" in part else part)
+            size += len(parts[-1]) + 1
+            n += 1
+        text = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":{%s}}}'
+        if batch:
+            each = len(parts) // 60 + 1
+            text = "[%s]" % ",".join(text % (900 + i, ",".join(parts[i * each:(i + 1) * each])) for i in range(60))
+        else:
+            text %= 900, ",".join(parts)
+        s.begin(text.encode()).rest(60)
+    return act
+
+
+def arguments(**rules):
+    return {"tools": {"arguments": rules}}
+
+
+PATTERNS = {"deny_patterns": {"*": ["(?i)drop\\s+table", "a+b+c"]}}
+CALLS = {
+    "numbers": ('"k%d":0', {}),
+    "patterns": ('"k%d":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', arguments(**PATTERNS)),
+    "odd_names": ('"\\uff41\\uff42%d":0', arguments(forbidden_keys=["secret*"], **PATTERNS)),
+    "paths": ('"k%d":"/srv/a/../b/./c"', arguments(paths={"roots": ["/srv"]})),
+}
+for label, (part, more) in CALLS.items():
+    spec = dict({"script": {}, "isolation": "shared", "pool": {"max": 1}}, **more)
+    define("call_" + label, {"main": spec}, calls(part))
+    if label == "odd_names":
+        define("call_batch", {"main": spec}, calls(part, batch=True))
