@@ -168,7 +168,8 @@ static void explain(const struct client_config_server *server, size_t count,
 		kind->file, kind->list, count == 1 ? "the entry" : "the entries");
 	/* Claude Code takes an entry on its command line as well. */
 	for (size_t i = 0; i < count && strcmp(kind->name, "claude-code") == 0; i++)
-		fprintf(stderr, "mcpgatectl: or: claude mcp add --transport http %s %s%s\n",
+		fprintf(stderr, "mcpgatectl: or%s: claude mcp add --transport http %s %s%s\n",
+			server[i].takes_token ? ", with the token in " VARIABLE : "",
 			server[i].name, server[i].url,
 			server->takes_token ? " --header \"Authorization: Bearer $" VARIABLE "\"" :
 					      "");

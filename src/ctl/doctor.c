@@ -398,11 +398,11 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 		buf_append(&claims, value, strlen(value) + 1);
 	}
 	if (missing.len > 0)
-		finding_print(
-			"warn", "claims",
-			"its env uses claims of the caller, and here there is none: it is started "
-			"with the text ${claim:...} itself; give%s",
-			buf_terminate(&missing));
+		finding_print("warn", "claims",
+			      "its %s claims of the caller, and here there is none: it is started "
+			      "with the text ${claim:...} itself; give%s",
+			      e->server->command != NULL ? "env uses" : "headers use",
+			      buf_terminate(&missing));
 	else if (conf->claims.count > 0)
 		is_good = put_claims(e, spec, buf_slice(&claims));
 	return is_good;

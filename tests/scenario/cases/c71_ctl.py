@@ -595,7 +595,9 @@ def doctor_stands_in_for_a_caller(t):
     out, _ = doctor(t, servers, "s", "--claim", "subject=z", *given, status=0, **config)
     ok(re.search(r"stderr +\| it is alice=x/red y$", out, re.M) and "claims" not in out, "the values", out)
     out, _ = doctor(t, servers, *given[:2], status=0, **config)
-    ok(re.search(r"^  warn  claims    .* and here there is none: it is started with the text .*; give --claim team=VALUE$", out, re.M), "what is missing", out)
+    ok(re.search(r"^  warn  claims    its env uses .* and here there is none: it is started with the text .*; give --claim team=VALUE$", out, re.M), "what is missing", out)
+    web = {"web": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-User": "${claim:sub}"}, "isolation": "principal"}}
+    ok("  warn  claims    its headers use claims of the caller" in doctor(t, web, status=1, **config)[0], "of a server behind a URL")
     ok(re.search(r"stderr +\| it is \${claim:sub}/\${claim:team}$", out, re.M), "as it stands", out)
     for bad in ("sub", "=x", "sub=", "sub=a\nb", "sub=" + "x" * 1025):
         _, err = doctor(t, servers, "--claim", bad, status=2)

@@ -199,7 +199,7 @@ def entries_of_all(t):
     out, err = ctl("--socket", t.daemon.admin, "client-config", "--all")
     eq([entry["url"] for entry in json.loads(out)["mcpServers"].values()], urls)
     for name, url in zip("ab", urls, strict=True):
-        ok("claude mcp add --transport http %s %s --header \"Authorization: Bearer $MCPGATED_TOKEN\"\n" % (name, url) in err, "the command", err)
+        ok("or, with the token in MCPGATED_TOKEN: claude mcp add --transport http %s %s --header \"Authorization: Bearer $MCPGATED_TOKEN\"\n" % (name, url) in err, "the command", err)
     eq(err.count("mcpgatectl token new"), 1)
     out, err = ctl("--socket", t.daemon.admin, "client-config", "--all", "--client", "codex")
     eq(([server["url"] for server in tomllib.loads(out)["mcp_servers"].values()], "claude mcp" in err), (urls, False))
