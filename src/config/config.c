@@ -348,8 +348,9 @@ static bool read_pem(const struct types_context *context, const char *path, cons
 	return true;
 }
 
+/* who: those to whom it is shown. */
 static bool check_certificate(const struct types_context *context, struct slice text,
-			      const char *path, const struct tree *at)
+			      const char *path, const char *who, const struct tree *at)
 {
 	bool is_valid_yet;
 	int days_left;
@@ -362,36 +363,64 @@ static bool check_certificate(const struct types_context *context, struct slice 
 	if (!is_valid_yet)
 		problem_add_at(context->warnings, at, "%s is not valid yet", path);
 	if (days_left < 0)
-		problem_add_at(context->warnings, at, "%s has expired; clients will refuse it",
-			       path);
+		problem_add_at(context->warnings, at, "%s has expired; %s will refuse it", path,
+			       who);
 	else if (days_left < DAYS_TO_WARN)
 		problem_add_at(context->warnings, at, "%s expires in %d days", path, days_left);
 	return true;
 }
 
-/* They are there, they fit together, they are still valid. */
-static void check_tls(const struct types_context *context, const struct config_tls *tls,
-		      const struct tree *at)
+/* The certificate and its key are there, they fit together, it is still valid. */
+static void check_pair(const struct types_context *context, const char *certificate_file,
+		       const char *key_file, const char *who, const struct tree *at)
 {
 	const struct tree *certificate_at = tree_below(at, "certificate");
 	const struct tree *key_at = tree_below(at, "key");
-	const struct tree *authorities_at = tree_below(at, "client_ca");
-	at_end(buf_wipe) struct buf certificate = { 0 }, key = { 0 }, authorities = { 0 };
-	bool has_certificate = read_pem(context, tls->certificate, certificate_at, &certificate);
-	bool has_key = read_pem(context, tls->key, key_at, &key);
+	at_end(buf_wipe) struct buf certificate = { 0 }, key = { 0 };
+	bool has_certificate = read_pem(context, certificate_file, certificate_at, &certificate);
+	bool has_key = read_pem(context, key_file, key_at, &key);
 	struct error err;
 
 	if (has_certificate)
 		has_certificate = check_certificate(context, buf_slice(&certificate),
-						    tls->certificate, certificate_at);
+						    certificate_file, who, certificate_at);
 	if (has_certificate && has_key &&
 	    pem_check_key(buf_slice(&certificate), buf_slice(&key), &err) < 0)
-		problem_add_at(context->problems, key_at, "%s: %s", tls->key, err.text);
-	if (tls->client_ca != NULL &&
-	    read_pem(context, tls->client_ca, authorities_at, &authorities) &&
+		problem_add_at(context->problems, key_at, "%s: %s", key_file, err.text);
+}
+
+static void check_authorities(const struct types_context *context, const char *file,
+			      const struct tree *at)
+{
+	at_end(buf_wipe) struct buf authorities = { 0 };
+	struct error err;
+
+	if (read_pem(context, file, at, &authorities) &&
 	    pem_check_authorities(buf_slice(&authorities), &err) < 0)
-		problem_add_at(context->problems, authorities_at, "%s: %s", tls->client_ca,
-			       err.text);
+		problem_add_at(context->problems, at, "%s: %s", file, err.text);
+}
+
+static void check_tls(const struct types_context *context, const struct config_tls *tls,
+		      const struct tree *at)
+{
+	check_pair(context, tls->certificate, tls->key, "clients", at);
+	if (tls->client_ca != NULL)
+		check_authorities(context, tls->client_ca, tree_below(at, "client_ca"));
+}
+
+/* Of a server behind a URL: nobody but that server's clients miss what is not there, and it may come later. */
+static void check_server_tls(const struct types_context *context,
+			     const struct config_server *server, const struct tree *at)
+{
+	struct types_context warned = *context;
+
+	warned.problems = context->warnings;
+	if (!server->enabled || server->url == NULL)
+		return;
+	if (server->certificate_file != NULL && server->key_file != NULL)
+		check_pair(&warned, server->certificate_file, server->key_file, "the server", at);
+	if (server->ca_file != NULL)
+		check_authorities(&warned, server->ca_file, tree_below(at, "ca"));
 }
 
 static void check_all_tls(const struct types_context *context, const struct config *config,
@@ -406,6 +435,17 @@ static void check_all_tls(const struct types_context *context, const struct conf
 		for (size_t j = 0; j < listen->tls_count; j++)
 			check_tls(context, &listen->tls[j],
 				  tree_item(tree_below(tree_item(list, i), "tls"), j));
+	}
+}
+
+static void check_all_server_tls(const struct types_context *context, const struct config *config,
+				 const struct tree *root)
+{
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		check_server_tls(context, server,
+				 tree_below(tree_below(root, "servers"), server->conf.name));
 	}
 }
 
@@ -465,6 +505,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 		context.writers.next = survey = load_survey(root);
 		config = load_draft(&context, root, NULL);
 		config->is_command = request->command != NULL;
+		check_all_server_tls(&context, config, root);
 		if (!is_self_signed(request))
 			check_all_tls(&context, config, root);
 		else if (request->makes_certificate && problems->count == 0)

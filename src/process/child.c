@@ -362,8 +362,11 @@ static void child_begin_stop(struct child *child, enum reason reason)
 
 	child->end_reason = reason;
 	child->server->stats->ends[reason]++;
-	/* A failure gets a log line of its own, once everything about it is known. */
-	if (!has_failed)
+	/*
+	 * A failure gets a log line of its own, once everything about it is known. Of one that was there to be looked at, what was found
+	 * has been said.
+	 */
+	if (!has_failed && reason != REASON_DONE)
 		LOG_BY(CHILD_END, (uintptr_t)child->server,
 		       LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
 		       LOG_STR("reason", reason_get(reason)->text));

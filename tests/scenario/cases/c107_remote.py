@@ -904,6 +904,23 @@ def by_a_proxy_with_a_certificate(t):
         daemon.wait_log("server_failing", what)
 
 
+@case(daemon=False)
+def files_of_tls_are_looked_at(t):
+    """product §3 BACK-URL-04: -t warns of a certificate, a key or CAs that the server's connection will miss; they may come later, so it starts."""
+    path = c60_tls.path
+    for certificate, key, ca, said in (
+            ("client.crt", "client.key", "ca.crt", []),
+            ("short.crt", "short.key", "ca.crt", [r"certificate: \S+/short\.crt expires in [23] days"]),
+            ("client.crt", "stranger.key", "ca.crt", [r"key: \S+/stranger\.key: the key does not belong to the certificate"]),
+            ("none.crt", "client.key", "ca.crt", [r"certificate: \S+/none\.crt: cannot be opened: No such file"]),
+            ("client.crt", "client.key", "client.key", [r"ca: \S+/client\.key: holds no certificate"])):
+        files = Files("servers: {main: {url: https://x.example/mcp, certificate: %s, key: %s, ca: %s}}\n" % (path(certificate), path(key), path(ca)))
+        done = program("-t", "-c", files.path)
+        warnings = re.findall(r"servers\.main\.(?:certificate|key|ca): .*", done.stderr)
+        eq((done.returncode, len(warnings)), (0, len(said)), done.stderr)
+        ok(all(re.search(one, warnings[0]) for one in said), "which", warnings)
+
+
 @case(daemon=False, deadline=30)
 def a_proxy_that_refuses_is_named(t):
     """BACK-URL-09: who is away is said: the proxy, with its status, or that there is none; nothing is connected to beside it."""
