@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/pause.h"
 #include "process/stage.h"
 
 #define LINE_MAX_BYTES 100000
@@ -24,6 +26,20 @@ static unsigned int lost;
 static unsigned int gone;
 static enum reason lost_reason;
 static bool stops_in_line;
+static bool gives_way; /* a long line, as long as this is so */
+
+/* Each turn is a long one. */
+static void give_way(void)
+{
+	aside_open();
+	while (gives_way) {
+		now_ms += 10;
+		clock_freeze(now_ms);
+		for (int i = 0; i < 1000; i++)
+			pause_point();
+	}
+	aside_close();
+}
 
 static void on_started(struct child *c)
 {
@@ -33,9 +49,12 @@ static void on_started(struct child *c)
 
 static void on_line(struct child *c, struct slice line)
 {
-	size_t n = strlen(lines);
+	size_t n;
 
 	assert_int_equal(lost + gone, 0);
+	if (line.n >= ASIDE_BYTES)
+		give_way();
+	n = strlen(lines);
 	if (line.n > 200)
 		snprintf(lines + n, sizeof(lines) - n, "%zu|", line.n);
 	else
@@ -87,7 +106,7 @@ static int setup(void **state)
 	lines[0] = '\0';
 	started = lost = gone = 0;
 	lost_reason = REASON_NONE;
-	stops_in_line = false;
+	stops_in_line = gives_way = false;
 	long_bytes = long_lines = 0;
 	return 0;
 }
@@ -849,6 +868,82 @@ static void kill_all_reaches_every_child(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- long lines ---- */
+
+/* A long line is being taken, and another one has come behind it. */
+static struct fake_process *begin_long(void)
+{
+	struct fake_process *p = begin();
+
+	gives_way = true;
+	write_fill(p, ASIDE_BYTES, 'x');
+	fake_process_write(p, "\nnext\n");
+	for (int i = 0; i < 10; i++)
+		loop_turn(loop, false);
+	assert_string_equal(lines, "");
+	assert_true(aside_is_pending(&child->taking));
+	assert_false(child_is_quiet(child));
+	return p;
+}
+
+/* BACK-MSG-01: the order stays. */
+static void long_line_keeps_others_waiting(void **state)
+{
+	struct fake_process *p = begin_long();
+
+	fake_process_write(p, "last\n");
+	loop_turn(loop, false);
+	assert_string_equal(lines, "");
+	gives_way = false;
+	settle();
+	assert_string_equal(lines, "65536|next|last|");
+	assert_true(child_is_quiet(child));
+}
+
+static void process_ends_while_a_long_line_is_taken(void **state)
+{
+	struct fake_process *p = begin_long();
+
+	fake_process_exit(&keeper, p, 0);
+	for (int i = 0; i < 10; i++)
+		loop_turn(loop, false);
+	now_ms += 3 * DRAIN_MS;
+	clock_freeze(now_ms);
+	loop_turn(loop, false);
+	assert_int_equal(lost + gone, 0);
+	gives_way = false;
+	settle();
+	assert_string_equal(lines, "65536|next|");
+	assert_int_equal(lost, 1);
+	assert_int_equal(gone, 1);
+}
+
+static void stopped_while_a_long_line_is_taken(void **state)
+{
+	struct fake_process *p = begin_long();
+
+	child_kill(child, REASON_SESSION_END);
+	fake_process_exit(&keeper, p, 0);
+	for (int i = 0; i < 10; i++)
+		loop_turn(loop, false);
+	assert_int_equal(gone, 0);
+	gives_way = false;
+	settle();
+	assert_string_equal(lines, "65536|");
+	assert_int_equal(lost, 0);
+	assert_int_equal(gone, 1);
+}
+
+static void long_last_line_may_lack_its_end(void **state)
+{
+	struct fake_process *p = begin();
+
+	write_fill(p, ASIDE_BYTES, 'x');
+	exits(p, 0);
+	assert_string_equal(lines, "65536|");
+	assert_int_equal(gone, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -891,6 +986,10 @@ int main(void)
 		TEST(early_garbage_is_said_once_ready),
 		TEST(garbage_is_logged_at_a_bounded_rate),
 		TEST(kill_all_reaches_every_child),
+		TEST(long_line_keeps_others_waiting),
+		TEST(process_ends_while_a_long_line_is_taken),
+		TEST(stopped_while_a_long_line_is_taken),
+		TEST(long_last_line_may_lack_its_end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

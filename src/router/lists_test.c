@@ -2,6 +2,9 @@
 /* Lists that are kept.  bridging.md §1.8 */
 #include "router/lists.h"
 
+#include "base/clock.h"
+#include "base/pause.h"
+#include "io/aside.h"
 #include "router/pages.h"
 #include "router/pool_stage.h"
 
@@ -661,7 +664,232 @@ static void pools_of_nobody_are_not_revived(void **state)
 	assert_true(list_is_empty(&router.slots.pools));
 }
 
+/* ---- long lists, which give way ---- */
+
+#define LONG_ITEMS 4000
+
+static unsigned int list_id; /* of the last request for a list at the process */
+
+static void hears_list(size_t at)
+{
+	char text[100];
+
+	snprintf(text, sizeof(text), LIST("%u"), ++list_id);
+	hears(process(at), text);
+}
+
+static void (*consider)(void);
+static unsigned int points;
+
+/* Each few hundred steps make the turn a long one. */
+static void take_long(void)
+{
+	if (++points % 200 == 0) {
+		now_ms += 5;
+		clock_freeze(now_ms);
+	}
+	consider();
+}
+
+static void do_nothing(not_used struct aside *aside)
+{
+}
+
+static void make_turns_long(void)
+{
+	struct aside first;
+
+	aside_init(&first, do_nothing);
+	aside_start(router.loop, &first); /* from then on there is something that considers */
+	consider = pause_consider;
+	pause_consider = take_long;
+}
+
+/* From now on, what is done for the list gives way now and then. */
+static void says_long_list(size_t at)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":{\"tools\":[", list_id);
+	for (int i = 0; i < LONG_ITEMS; i++)
+		buf_printf(&text, "{\"name\":\"tool_%010d\"},", i);
+	buf_append_str(&text, "{\"name\":\"last\"}]}}\n");
+	assert_true(text.len > ASIDE_BYTES);
+	for (size_t from = 0; from < text.len; from += 30000) {
+		char part[30001];
+
+		snprintf(part, sizeof(part), "%s", buf_terminate(&text) + from);
+		fake_process_write(process(at), part);
+		loop_turn(router.loop, false);
+		loop_turn(router.loop, false);
+		if (from == 0)
+			make_turns_long();
+	}
+	buf_fini(&text);
+}
+
+/* Returns whether it had not been done before. */
+static bool in_the_middle(size_t turns)
+{
+	for (size_t i = 0; i < turns && aside_is_busy(router.loop); i++)
+		loop_turn(router.loop, false);
+	return aside_is_busy(router.loop);
+}
+
+static void come_to_rest(void)
+{
+	if (pause_consider == take_long)
+		pause_consider = consider;
+	while (aside_is_busy(router.loop))
+		loop_turn(router.loop, false);
+	settle();
+}
+
+/* REL-54: what comes behind it stays behind it. */
+static void long_lists_give_way(void **state)
+{
+	struct member *a = begin();
+	struct front *one = request(a->client, LIST("1"));
+
+	list_id = 1;
+	hears_list(0);
+	says_long_list(0);
+	fake_process_write(process(0), q(CHANGED("tools") "\n"));
+	assert_true(in_the_middle(20));
+	is_open(one);
+	come_to_rest();
+	assert_true(is_error(one, "\"last\""));
+	one = request(a->client, LIST("2"));
+	hears_list(0);
+	says_long_list(0);
+	come_to_rest();
+	assert_true(is_error(one, "\"last\""));
+	hears_nothing(process(0));
+}
+
+/* One that is kept gives way for each who asks. */
+static void kept_long_lists_give_way(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one, *two, *three;
+
+	servers[0].conf.permissions.has_rules =
+		true; /* nothing is allowed: each item is looked at */
+	request(a->client, LIST("1"));
+	list_id = 1;
+	hears_list(0);
+	says_long_list(0);
+	come_to_rest();
+	make_turns_long();
+	one = request(a->client, LIST("3"));
+	two = request(b->client, LIST("4"));
+	three = request(begin()->client, LIST("5"));
+	assert_true(in_the_middle(2));
+	is_open(two);
+	session_end(a->client->session, REASON_DELETED);
+	session_end(b->client->session, REASON_DELETED);
+	is_failed(one, REASON_DELETED);
+	come_to_rest();
+	assert_true(is_error(three, "\"result\""));
+	/* It changes while somebody waits. */
+	make_turns_long();
+	one = request(begin()->client, LIST("6"));
+	assert_true(in_the_middle(2));
+	servers[0].rules++;
+	two = request(begin()->client, LIST("7"));
+	come_to_rest();
+	hears_list(0);
+	says_long_list(0);
+	come_to_rest();
+	assert_true(is_error(one, "\"result\""));
+	assert_true(is_error(two, "\"result\""));
+}
+
+static void end_session(struct member *a)
+{
+	session_end(a->client->session, REASON_DELETED);
+}
+
+static void swap_rules(not_used struct member *a)
+{
+	aside_finish(router.loop); /* as gateway_reload does */
+	assert_false(aside_is_busy(router.loop));
+}
+
+/* Something happens while a list is looked through, in each of its stages. */
+static void try_in_all_stages(void (*happens)(struct member *a))
+{
+	struct member *other = begin();
+	size_t met = 0;
+	bool is_in_the_middle = true;
+
+	list_id = 1;
+	for (size_t turns = 1; is_in_the_middle; turns += turns / 2 + 1) {
+		struct member *a = begin();
+		struct front *last;
+
+		request(a->client, LIST("1"));
+		hears_list(0);
+		says_long_list(0);
+		is_in_the_middle = in_the_middle(turns);
+		met += is_in_the_middle;
+		happens(a);
+		come_to_rest();
+		says(process(0), CHANGED("tools"));
+		last = request(other->client, LIST("1"));
+		hears_list(0);
+		says(process(0), "{'jsonrpc':'2.0','id':99,'result':{}}");
+		says_long_list(0);
+		come_to_rest();
+		assert_true(is_error(last, "\"last\""));
+		says(process(0), CHANGED("tools"));
+	}
+	assert_true(met > 5);
+}
+
+static void client_leaves_while_its_list_comes(void **state)
+{
+	try_in_all_stages(end_session);
+}
+
+static void reload_while_a_list_comes(void **state)
+{
+	try_in_all_stages(swap_rules);
+}
+
+/* Another process is asked. */
+static void process_is_lost_while_its_list_comes(void **state)
+{
+	static const size_t turns[] = { 1, 20, 60 };
+	struct member *a = begin();
+
+	list_id = 1;
+	for (size_t at = 0; at < ARRAY_LEN(turns); at++) {
+		struct front *list = request(a->client, LIST("1"));
+
+		hears_list(at);
+		says_long_list(at);
+		assert_true(in_the_middle(turns[at]));
+		assert_int_equal(report_restart(&servers[0]), 1);
+		fake_process_exit(&keeper, process(at), 0);
+		come_to_rest();
+		is_open(list);
+		get_ready(at + 1);
+		list_id = 1;
+		hears_list(at + 1);
+		says(process(at + 1), TOOLS("2", "'x'"));
+		is_answered(list, TOOLS("1", "'x'"));
+		says(process(at + 1), CHANGED("tools"));
+	}
+}
+
 static const struct CMUnitTest tests[] = {
+	TEST(long_lists_give_way),
+	TEST(kept_long_lists_give_way),
+	TEST(client_leaves_while_its_list_comes),
+	TEST(reload_while_a_list_comes),
+	TEST(process_is_lost_while_its_list_comes),
 	TEST(lost_fetches_of_nobody_are_forgotten),
 	TEST_PRINCIPALS(pools_of_nobody_are_not_revived),
 	TEST(large_updates_do_not_wait),
