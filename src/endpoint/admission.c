@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "endpoint/modern.h"
 #include "io/aside.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -373,6 +374,23 @@ static void close_aside(struct admission *admission)
 		admission->has_paused = aside_close();
 }
 
+/* Whether anybody will ask for the canonical form of arguments: for a record, a schema, or a retry. */
+static bool needs_forms(const struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+
+	return caller->frontend->router->audit != NULL ||
+	       caller->endpoint->server->conf.checks_schemas || admission->front == FRONT_STATELESS;
+}
+
+/* What takes long is done here, where it may give way. */
+static void make_forms(struct admission *admission)
+{
+	admission->forms = mem_zalloc((admission->count + 1) * sizeof(*admission->forms));
+	for (size_t i = 0; i < admission->count; i++)
+		canonical_keep(&admission->messages[i], &admission->forms[i]);
+}
+
 static void read_body(struct admission *admission)
 {
 	log_payload("from_client", admission->caller->endpoint->server->conf.name, &admission->body,
@@ -382,6 +400,9 @@ static void read_body(struct admission *admission)
 	admission->is_readable =
 		(admission->is_batch ? read_batch(admission) : read_single(admission)) == 0;
 	admission->is_read = true;
+	if (admission->is_readable && admission->body.n >= ASIDE_BYTES && admission->may_pause &&
+	    needs_forms(admission))
+		make_forms(admission);
 	close_aside(admission);
 }
 
@@ -607,6 +628,7 @@ static bool admission_refuse_params(struct admission *admission, const struct ru
 static int take_real_names(struct admission *admission, size_t i, struct buf *text)
 {
 	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
+	struct canonical_form form = admission->messages[i].canonical;
 	struct buf plainer = { 0 };
 	int result = plain_scan(buf_slice(text), limits, 0, 0, &plainer, &admission->messages[i],
 				&admission->err);
@@ -615,6 +637,8 @@ static int take_real_names(struct admission *admission, size_t i, struct buf *te
 	admission->plain[i] = plainer.len > 0 ? plainer : *text;
 	if (plainer.len > 0)
 		buf_fini(text);
+	if (result == 0)
+		admission->messages[i].canonical = form; /* its arguments are the same */
 	return result;
 }
 
@@ -1103,6 +1127,9 @@ void admission_fini(struct admission *admission)
 	}
 	admission->messages = NULL;
 	admission->plain = NULL;
+	for (size_t i = 0; i < admission->count && admission->forms != NULL; i++)
+		buf_fini(&admission->forms[i]);
+	free(admission->forms);
 	buf_fini(&admission->plain_single);
 	buf_fini(&admission->traced);
 }

@@ -96,6 +96,8 @@ struct admission {
 	struct buf traced; /* a single request, with the trace from its header */
 	struct buf *plain; /* for each message: its plain spelling, if it had another one */
 	struct buf plain_single;
+	struct buf
+		*forms; /* for each message: the canonical form of its arguments, if it is long */
 	/* Not zeroed; written before they are read: */
 	struct envelope single; /* what `messages` points to, unless the body is a batch */
 	struct error err;

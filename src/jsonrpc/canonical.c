@@ -377,6 +377,27 @@ int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 	return canonical_read_value(out, text, depth_max, &flaw);
 }
 
+struct canonical_form canonical_of(struct slice text, struct buf *room)
+{
+	struct canonical_form form;
+
+	CHECK(canonical_read_value(room, text, SCAN_DEPTH_MAX, &form.flaw) ==
+	      0); /* it was scanned */
+	form.text = buf_slice(room);
+	return form;
+}
+
+struct canonical_form canonical_get(const struct envelope *env, struct buf *room)
+{
+	return env->canonical.text.n > 0 ? env->canonical : canonical_of(env->arguments.text, room);
+}
+
+void canonical_keep(struct envelope *env, struct buf *room)
+{
+	if (env->arguments.type != JSON_ABSENT)
+		env->canonical = canonical_get(env, room);
+}
+
 /* ---- trees ---- */
 
 /* `open`: the index of the container around it. */
@@ -464,6 +485,16 @@ const char *json_tree_read(struct json_tree *tree, struct slice text,
 	if (flaw == NULL && read_nodes(tree, limits->nodes) < 0)
 		return "it has too many values";
 	return flaw;
+}
+
+const char *json_tree_read_form(struct json_tree *tree, const struct canonical_form *form,
+				const struct json_tree_limits *limits)
+{
+	CHECK(tree->count == 0 && tree->text.len == 0);
+	buf_append_slice(&tree->text, form->text);
+	if (form->flaw == NULL && read_nodes(tree, limits->nodes) < 0)
+		return "it has too many values";
+	return form->flaw;
 }
 
 void json_tree_fini(struct json_tree *tree)

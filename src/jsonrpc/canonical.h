@@ -32,6 +32,13 @@
  */
 int canonical_append(struct buf *out, struct slice text, size_t depth_max) must_check;
 
+/* The canonical form of a value that was scanned as valid, made in `room`. */
+struct canonical_form canonical_of(struct slice text, struct buf *room);
+/* Makes the canonical form of the arguments, which lives as long as `room`; nothing if there are none. */
+void canonical_keep(struct envelope *env, struct buf *room);
+/* That form; made in `room`, if nobody has made it. The message has arguments. */
+struct canonical_form canonical_get(const struct envelope *env, struct buf *room);
+
 /* ---- as a tree ---- */
 
 /* A value. The nodes of its members or elements follow it, each with its own subtree. */
@@ -71,6 +78,9 @@ struct json_tree_limits {
  */
 const char *json_tree_read(struct json_tree *tree, struct slice text,
 			   const struct json_tree_limits *limits) must_check;
+/* The same from the canonical form, which is copied. */
+const char *json_tree_read_form(struct json_tree *tree, const struct canonical_form *form,
+				const struct json_tree_limits *limits) must_check;
 void json_tree_fini(struct json_tree *tree);
 
 /* The first member or element; valid only if count > 0. */

@@ -3,6 +3,7 @@
 #include "jsonrpc/canonical.h"
 
 #include "base/unit_test.h"
+#include "jsonrpc/write.h"
 
 static int append_copy(struct buf *out, struct slice text, size_t depth_max)
 {
@@ -235,6 +236,29 @@ static void paths_are_for_people(void **state)
 	has_path("{\"aaaaaaaa\":{\"bbbbbbbb\":{\"cccccccc\":1}}}", 12, ".../cccccccc");
 }
 
+/* What has been made once goes with the message, also into a copy. */
+static void test_form_goes_with_the_message(void **state)
+{
+	static const struct slice text = SLICE(
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"arguments\":{ \"b\":1.0,\"a\":2,\"a\":3 }}}");
+	struct buf room = { 0 }, unused = { 0 };
+	struct canonical_form form;
+	struct envelope env;
+	struct msg *msg;
+
+	assert_int_equal(scan_envelope(text, &scan_limits_none, 0, &env, NULL), 0);
+	assert_int_equal(env.canonical.text.n, 0);
+	canonical_keep(&env, &room);
+	msg = msg_new_scanned(&env);
+	memset(room.data, '!', room.len);
+	buf_fini(&room);
+	form = canonical_get(msg->env, &unused);
+	assert_true(slice_is_equal(form.text, SLICE_LIT("{\"a\":2,\"a\":3,\"b\":1}")));
+	assert_string_equal(form.flaw, "an object has a name twice");
+	assert_int_equal(unused.len, 0);
+	msg_unref(&msg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +274,7 @@ int main(void)
 		cmocka_unit_test(trees_are_bounded),
 		cmocka_unit_test(members_are_found),
 		cmocka_unit_test(paths_are_for_people),
+		cmocka_unit_test(test_form_goes_with_the_message),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

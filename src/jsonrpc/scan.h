@@ -39,6 +39,12 @@ enum envelope_kind {
 
 #define ENVELOPE_MEMBERS 30
 
+/* What canonical.h makes of a value, if somebody has made it already; empty: nobody has. */
+struct canonical_form {
+	struct slice text;
+	const char *flaw; /* why it has no single meaning; NULL: it has one */
+};
+
 struct envelope {
 	enum envelope_kind kind;
 	struct slice text;   /* the message without surrounding white space */
@@ -93,6 +99,8 @@ struct envelope {
 	bool lacks_version, has_other_members; /* no "jsonrpc"; some that it does not know */
 	bool may_be_plainer; /* in its spelling (plain_scan); set after a failure, too */
 	bool has_separator;  /* raw U+0085, U+2028 or U+2029 in a string */
+	/* Of the arguments; not set by a scan, but copied with the message (msg_new_scanned). */
+	struct canonical_form canonical;
 };
 
 enum scan_flags {

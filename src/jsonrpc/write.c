@@ -43,7 +43,8 @@ static struct slice moved(struct slice part, struct slice from, const char *to)
 
 struct msg *msg_new_scanned(const struct envelope *env)
 {
-	struct msg *msg = mem_alloc(sizeof(*msg) + sizeof(*env) + env->text.n);
+	struct slice form = env->canonical.text;
+	struct msg *msg = mem_alloc(sizeof(*msg) + sizeof(*env) + env->text.n + form.n);
 	struct envelope *own = (struct envelope *)(msg + 1);
 	char *bytes = (char *)(own + 1);
 
@@ -51,6 +52,9 @@ struct msg *msg_new_scanned(const struct envelope *env)
 	*own = *env;
 	own->text = slice_of(bytes, env->text.n);
 	own->method = moved(env->method, env->text, bytes);
+	if (form.n > 0)
+		memcpy(bytes + env->text.n, form.p, form.n);
+	own->canonical.text.p = bytes + env->text.n;
 	for (size_t i = 0; i < ENVELOPE_MEMBERS; i++)
 		own->members[i].text = moved(env->members[i].text, env->text, bytes);
 	*msg = (struct msg){ .refs = 1, .text = own->text, .env = own };

@@ -1159,14 +1159,15 @@ size_t schema_size(const struct schema *schema)
 	       schema->tree.room * sizeof(*schema->tree.nodes) + schema->pattern_bytes;
 }
 
-int schema_check(const struct schema *schema, struct slice text, size_t shares, struct error *err)
+int schema_check(const struct schema *schema, const struct canonical_form *value, size_t shares,
+		 struct error *err)
 {
 	static const struct json_tree_limits limits = { SCAN_DEPTH_MAX, SCHEMA_VALUES_MAX };
 	struct walk walk = { .schema = schema,
 			     .steps_max = SCHEMA_STEPS_MAX / shares,
 			     .work = { .most_ns = PATTERN_WORK_MAX_NS / shares } };
 	at_end(json_tree_fini) struct json_tree tree = { .count = 0 };
-	const char *why = json_tree_read(&tree, text, &limits);
+	const char *why = json_tree_read_form(&tree, value, &limits);
 	int result = 0;
 
 	if (why != NULL)

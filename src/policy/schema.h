@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "jsonrpc/canonical.h"
 
 #define SCHEMA_BYTES_MAX (256 * 1024)
 #define SCHEMA_DEPTH_MAX 128
@@ -37,10 +38,10 @@ void schema_free(struct schema **schema);
 /* Memory use in bytes. */
 size_t schema_size(const struct schema *schema);
 /*
- * Checks a value, JSON text that was scanned as valid. Returns 0 if it is valid, or -1: it is not
+ * Checks a value, as its canonical form. Returns 0 if it is valid, or -1: it is not
  * (ERROR_INVALID), or the check exceeds a limit (ERROR_LIMIT). err says why, as a text that begins
  * with what the value is ("arguments") and never quotes the value. `shares` is the number of checks
  * that together may take as long as a single one; at least 1.
  */
-int schema_check(const struct schema *schema, struct slice text, size_t shares, struct error *err)
-	must_check;
+int schema_check(const struct schema *schema, const struct canonical_form *value, size_t shares,
+		 struct error *err) must_check;

@@ -54,17 +54,15 @@ struct slice audit_call_trace(const struct envelope *env)
 	return trace_parent_read(scan_plain_string(parent), &read) ? read.trace_id : none;
 }
 
-static void put_digest(struct text_line *line, struct json arguments)
+static void put_digest(struct text_line *line, const struct envelope *env)
 {
 	char text[DIGEST_BYTES * 2 + 1];
 	at_end(buf_fini) struct buf form = { 0 };
 	struct digest digest;
 
-	if (arguments.type == JSON_ABSENT)
+	if (env->arguments.type == JSON_ABSENT)
 		return;
-	/* It was scanned before. */
-	CHECK(canonical_append(&form, arguments.text, SCAN_DEPTH_MAX) == 0);
-	digest_bytes(buf_slice(&form), &digest);
+	digest_bytes(canonical_get(env, &form).text, &digest);
 	text_to_hex(digest.bytes, DIGEST_BYTES, text);
 	audit_put_own(line, AUDIT_DIGEST, slice_of(text, DIGEST_BYTES * 2));
 }
@@ -180,7 +178,7 @@ static void put_request(struct text_line *line, const struct audit *audit,
 	if (env != NULL) {
 		audit_put_own(line, AUDIT_TRACE, audit_call_trace(env));
 		if (operation_of(env) != OPERATION_OTHER)
-			put_digest(line, env->arguments);
+			put_digest(line, env);
 	}
 	put_texts_of(line, audit, request);
 }

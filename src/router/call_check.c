@@ -119,11 +119,13 @@ static void report_unusable(const struct call *call, const struct envelope *env,
 static bool check_schema(struct call *call, const struct envelope *env,
 			 const struct listed_entry *entry)
 {
-	struct slice arguments =
-		env->arguments.type != JSON_ABSENT ? env->arguments.text : SLICE_LIT("{}");
+	struct canonical_form arguments = { .text = SLICE_LIT("{}") };
+	at_end(buf_fini) struct buf room = { 0 };
 	struct cached_schema cached = { .why = "there is none" };
 	struct error err;
 
+	if (env->arguments.type != JSON_ABSENT)
+		arguments = canonical_get(env, &room);
 	if (entry->schema.n > 0)
 		cached = schema_cache_get(&call->client->router->schemas, entry->schema,
 					  entry->schema_key);
@@ -133,7 +135,7 @@ static bool check_schema(struct call *call, const struct envelope *env,
 		call_check_refuse(call, MCP_INTERNAL_ERROR,
 				  "Internal error: the schema of this tool cannot be used: ",
 				  cached.why);
-	else if (schema_check(cached.schema, arguments, call->batch, &err) < 0)
+	else if (schema_check(cached.schema, &arguments, call->batch, &err) < 0)
 		call_check_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments", err.text);
 	else
 		return true;

@@ -28,11 +28,13 @@ struct asked {
 	struct json arguments;
 	struct json name;
 	struct json uri;
+	struct slice canonical; /* of the arguments, if it has been made; not kept */
 };
 
 static struct asked asked_of(const struct envelope *env)
 {
-	return (struct asked){ env->method, env->arguments, env->name, env->uri };
+	return (struct asked){ env->method, env->arguments, env->name, env->uri,
+			       env->canonical.text };
 }
 
 static void compute(const struct asked *asked, struct digest *digest_r)
@@ -40,7 +42,13 @@ static void compute(const struct asked *asked, struct digest *digest_r)
 	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_append_char(&text, '{');
-	digest_append_member(&text, "\"arguments\":", asked->arguments);
+	if (asked->canonical.n > 0) {
+		buf_append_str(&text, "\"arguments\":");
+		buf_append_slice(&text, asked->canonical);
+		buf_append_char(&text, ',');
+	} else {
+		digest_append_member(&text, "\"arguments\":", asked->arguments);
+	}
 	buf_append_str(&text, "\"method\":");
 	write_string(&text, asked->method);
 	buf_append_char(&text, ',');
@@ -85,6 +93,7 @@ struct kept_digest *kept_digest_new(const struct envelope *env)
 		compute(&asked, &kept->digest);
 		return kept;
 	}
+	asked.canonical.n = 0;
 	to = digest_keep(&asked.method, to);
 	to = digest_keep(&asked.arguments.text, to);
 	to = digest_keep(&asked.name.text, to);

@@ -478,6 +478,8 @@ static enum pages_outcome cached_list_add_page(const struct cached_list *list, s
 		outcome = pages_skip(pages, env->result.text);
 	if (outcome == PAGES_COMPLETE && !pages->is_skipping)
 		pages_join(pages, limits);
+	if (pages->count > 0 && !pages->is_skipping && server->conf.checks_schemas)
+		pages_name_items(pages);
 	return outcome;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/write.h"
@@ -255,7 +256,7 @@ static int name_item(struct slice item, void *arg)
 }
 
 /* Inserts the last item first, so that the first of several with one name is found. */
-static void name_items(struct pages *pages)
+void pages_name_items(struct pages *pages)
 {
 	struct naming naming = { .pages = pages };
 
@@ -266,7 +267,7 @@ static void name_items(struct pages *pages)
 		if (scan_array(items.text, SIZE_MAX, name_item, &naming, NULL) < 0)
 			break;
 	}
-	for (size_t i = pages->named_count; i-- > 0;)
+	for (size_t i = pages->named_count; i-- > 0; pause_point())
 		map_insert_link(&pages->by_name, pages->named[i].by_name.key,
 				&pages->named[i].by_name);
 	pages->is_named = true;
@@ -281,7 +282,7 @@ struct named_item *pages_find(struct pages *pages, struct json name)
 	struct map_link *link = NULL;
 
 	if (!pages->is_named)
-		name_items(pages);
+		pages_name_items(pages);
 	if (scan_read_string(name, &wanted_room, &wanted) == 0)
 		link = map_find_link(&pages->by_name, text_set_key(wanted));
 	for (; link != NULL && found == NULL; link = link->next) {

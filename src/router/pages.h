@@ -86,6 +86,8 @@ void pages_join(struct pages *pages, const struct scan_limits *limits);
 /* Stores an error in place of a list, as the only page. */
 int pages_set_error(struct pages *pages, struct slice text, const struct scan_limits *limits)
 	must_check;
+/* After the join: does at once what takes long at the first pages_find. */
+void pages_name_items(struct pages *pages);
 /*
  * After the join: the first item whose `name` equals this JSON string in meaning. NULL: there is
  * none, or it comes after the first PAGES_NAMED_MAX items.

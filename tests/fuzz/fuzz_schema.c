@@ -30,17 +30,21 @@ static enum error_kind judge(struct slice schema_text, struct slice value, bool 
 {
 	struct error err = { .kind = ERROR_NONE };
 	struct schema *schema = schema_new(schema_text, &err);
+	struct buf room = { 0 };
+	struct canonical_form form;
 
 	*is_usable_r = schema != NULL;
 	if (schema == NULL) {
 		check_reason(&err);
 		return err.kind;
 	}
-	if (schema_check(schema, value, 1, &err) == 0)
+	form = canonical_of(value, &room);
+	if (schema_check(schema, &form, 1, &err) == 0)
 		err.kind = ERROR_NONE;
 	else
 		check_reason(&err);
 	schema_free(&schema);
+	buf_fini(&room);
 	return err.kind;
 }
 

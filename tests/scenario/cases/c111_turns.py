@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from harness import case, ok
+from harness import case, eq, ok
 
 RESPONSE, MESSAGE = 16 << 20, 4 << 20  # limits.response, limits.message
 TURN, TIMES = 0.020, 3  # seconds; and as often as long as that of a plain text, if it is slow here
@@ -163,10 +163,13 @@ def arguments(**rules):
 
 
 PATTERNS = {"deny_patterns": {"*": ["(?i)drop\\s+table", "a+b+c"]}}
+SCHEMA = ('{"name":"echo","inputSchema":{"type":"object","additionalProperties":{"anyOf":[{"type":"string","pattern":"^b+$"},'
+          '{"type":"integer","enum":[1,2,3]},{"type":"string","maxLength":3},{"type":"integer"}]}}}')
 CALLS = {
     "numbers": ('"k%d":0', {}),
     "patterns": ('"k%d":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', arguments(**PATTERNS)),
     "odd_names": ('"\\uff41\\uff42%d":0', arguments(forbidden_keys=["secret*"], **PATTERNS)),
+    "schema": ('"k%d":0', dict(arguments(schema="check"), script=listing("tools", SCHEMA, 4000))),
     "paths": ('"k%d":"/srv/a/../b/./c"', arguments(paths={"roots": ["/srv"]})),
 }
 for label, (part, more) in CALLS.items():
@@ -174,3 +177,22 @@ for label, (part, more) in CALLS.items():
     define("call_" + label, {"main": spec}, calls(part))
     if label == "odd_names":
         define("call_batch", {"main": spec}, calls(part, batch=True))
+@case(servers={"main": {"script": {}, "isolation": "shared", "pool": {"max": 1}, **arguments(forbidden_keys=["secret*"], **PATTERNS)}}, deadline=60)
+def clients_leave_while_they_are_heard(t):
+    """REL-54: whoever sends the longest call and goes away in the middle of it disturbs nobody."""
+    other = t.session()
+    part = ",".join('"\\uff41\\uff42%d":0' % i for i in range(150000))
+    body = ('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":{%s}}}' % part).encode()
+    for i in range(12):
+        s = t.session()
+        conn = s.new_conn()
+        conn.send(conn.head("POST", s.path, s.headers(), len(body)) + body)
+        if i % 3 == 0:
+            s.delete()
+        for _ in range(i):
+            eq(other.do_text(["text", "here"]), "here")
+        conn.close()
+    eq(other.do_text(["text", "still"]), "still")
+
+
+define("call_audited", {"main": {"script": {}}}, calls('"k%d":0'), {"audit": {"to": os.devnull}})
