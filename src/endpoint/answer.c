@@ -330,6 +330,19 @@ static void tell_operator(const struct http_conn *conn, int status, const char *
 	       LOG_STR("reason", why), LOG_SLICE("cause", cause));
 }
 
+/* If there is no other cause, it is the rule that refuses. */
+static void tell_of_refusal(const struct http_conn *conn, const char *server,
+			    const struct refusal *refusal)
+{
+	at_end(buf_fini) struct buf cause = { 0 };
+
+	buf_append_str(&cause, refusal->cause);
+	if (cause.len == 0)
+		rule_append(&refusal->rule, slice_str(server), &cause);
+	tell_operator(conn, refusal->status, server, refusal->who, refusal->description,
+		      buf_slice(&cause));
+}
+
 static void answer_note(const struct refusal *refusal, const struct endpoint *endpoint)
 {
 	if (refusal->form == REFUSAL_CHALLENGE)
@@ -378,8 +391,7 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 	answer_note(refusal, endpoint);
 	if (is_about_caller(refusal->status) ||
 	    (refusal->form == REFUSAL_CHALLENGE && refusal->status == 400))
-		tell_operator(answer->conn, refusal->status, endpoint->server->conf.name,
-			      refusal->who, refusal->description, slice_str(refusal->cause));
+		tell_of_refusal(answer->conn, endpoint->server->conf.name, refusal);
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:
 		if (refusal->is_for_result)

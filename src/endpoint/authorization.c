@@ -161,6 +161,7 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 	if (outcome == VERDICT_DENIED) {
 		authorization_refuse(refusal_r, 403, "forbidden", description);
 		refusal_r->is_final = true; /* a new token would be refused as well. oauth.md §1 */
+		memcpy(refusal_r->cause, verdict->cause, sizeof(refusal_r->cause));
 		return AUTHORIZATION_REFUSED;
 	}
 	refuse_token(auth, place, "invalid_token", description, refusal_r);

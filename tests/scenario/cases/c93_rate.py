@@ -46,6 +46,8 @@ def by_rate(t, name):
         eq(reason, "rate_limited")
         eq(status, 202 if place.sse else 429)
         ok(place.sse or 0 < int(after) <= 86400 // 4 + 1, "Retry-After", after)
+    if not place.sse:
+        t.daemon.wait_log("caller_refused", "status=429", "server=main", "cause=servers.main.rate")
     other = way.open("free")
     for i in range(6):
         eq(tell(way, other, "free-%d" % i, "free")[2], "taken", "another server")

@@ -106,6 +106,7 @@ def strangers_are_refused(t):
         eq([v for k, v in response.headers if k == "www-authenticate"], [], "a new token would not help")
         ok(b"forbidden" in response.body or b"role" in response.body, response.body)
     eq(t.daemon.started("main"), before, "processes")
+    t.daemon.wait_log("caller_refused", "status=403", 'cause="none of its roles allows anything of this server"')
     way.claims = {"groups": ["other"]}
     eq(status(t, "pooled", way.token("pooled")), 200)
 
