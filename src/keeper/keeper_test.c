@@ -411,7 +411,8 @@ static struct ipc_message hear(int keeper_fd, int fds_r[IPC_FDS_MAX])
 		say("heard nothing sensible\n");
 		_exit(9);
 	}
-	if (message.type == IPC_INHERIT_END)
+	/* Another daemon of this user may have the state directory: that is not what is tested. */
+	if (message.type == IPC_INHERIT_END || message.type == IPC_UNSAVED)
 		return hear(keeper_fd, fds_r);
 	memcpy(fds_r, message.fds, sizeof(message.fds));
 	return message;
