@@ -151,6 +151,7 @@ struct call {
 	bool is_tool_error;            /* the answer is a result with isError */
 	bool was_heard_of;             /* the server has mentioned it since it was sent */
 	bool is_repeated;              /* its process was lost, and another one was asked */
+	bool may_pause; /* whoever sends its response can do with it that anything happens meanwhile (io/aside) */
 	bool needs_list;             /* it waits for a list to go on, not as its answer (lists.c) */
 	unsigned char lists_awaited; /* for its check */
 	uint64_t page;               /* of the list that it asks for: listing_kind_page */

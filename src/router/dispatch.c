@@ -195,6 +195,7 @@ static void on_response(struct upstream_request *request, const struct envelope 
 	running_tasks_note_response(call, env);
 	if (env->kind == ENVELOPE_RESULT)
 		remember_level(call);
+	call->may_pause = request->upstream->gives_way;
 	result_send(call, env);
 }
 

@@ -316,6 +316,7 @@ static void cached_list_give_page(struct cached_list *list, struct call *call, s
 {
 	at_end(msg_unref) struct msg *msg = msg_ref(list->pages.joined[page]);
 
+	call->may_pause = true;
 	result_send_kept(call, list->revision, msg->env);
 }
 
@@ -818,7 +819,7 @@ static void cached_list_answer(struct cached_list *list, struct call *call,
 	counter_add(COUNTER_LISTS_ANSWERED);
 	if (list->state == CACHED_LIST_KEPT)
 		cached_list_touch(list);
-	if (!cached_list_is_long(list) || aside_is_here()) {
+	if (!cached_list_is_long(list)) {
 		cached_list_give_page(list, call, page);
 		return;
 	}

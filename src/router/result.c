@@ -24,6 +24,12 @@
 #include "router/url_pending.h"
 #include "session/principal.h"
 
+static void open_aside(const struct call *call)
+{
+	if (call->may_pause)
+		aside_open();
+}
+
 /* Everything that is sent is sent from here. */
 static void send_parts(struct call *call, const struct slice *parts, size_t count)
 {
@@ -346,7 +352,7 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	}
 	/* It is written unusually: brings it into the usual form. */
 	begin_response(&edited, call->id, env->kind == ENVELOPE_RESULT ? "result" : "error");
-	aside_open();
+	open_aside(call);
 	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text,
 		      NULL, 0, SPLICE_ONE_LINE);
 	aside_close();
@@ -368,7 +374,7 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 	at_end(buf_fini) struct buf sealed = { 0 }, result = { 0 };
 	struct json cursor;
 
-	aside_open();
+	open_aside(call);
 	cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
 	if (cursor.type == JSON_STRING) {
 		cursor_append_sealed(&sealed, child, cursor);
@@ -392,7 +398,7 @@ void result_send(struct call *call, const struct envelope *env)
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
-	aside_open();
+	open_aside(call);
 	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
 		listing_look(call->client->server, call->method, env->result.text, call->page);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
@@ -424,7 +430,7 @@ void result_send_kept(struct call *call, const struct revision *revision,
 		revision_lacks(call->client->revision, revision) & ~(unsigned int)REVISION_TASKS;
 
 	CHECK(pool_is_shared(call->client->pool));
-	aside_open();
+	open_aside(call);
 	env = listing_filter(&listing, call, env);
 	if (env != NULL)
 		env = convert_response(&convert, lost, call->method, env);

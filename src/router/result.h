@@ -14,7 +14,7 @@
 struct call;
 struct revision;
 
-/* Sends the server's response and ends the call; unless that ends meanwhile (io/aside). */
+/* Sends the server's response and ends the call; unless, with call->may_pause, that ends meanwhile. */
 void result_send(struct call *call, const struct envelope *env);
 /*
  * Sends a cached response from a server of this revision. In a pool of everybody it no longer

@@ -619,6 +619,7 @@ struct upstream *stdio_new(struct upstream_shared *shared, struct server *server
 	struct stdio *stdio = mem_zalloc(sizeof(*stdio));
 
 	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
+	stdio->upstream.gives_way = true;
 	return &stdio->upstream;
 }
 

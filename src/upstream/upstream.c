@@ -725,7 +725,8 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	const struct envelope *taken;
 
 	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
-	aside_open();
+	if (upstream->gives_way)
+		aside_open();
 	taken = intake_take(&intake, upstream->server, &upstream->shared->limits,
 			    upstream_is_serving(upstream) || upstream->is_inherited, env);
 	aside_close();

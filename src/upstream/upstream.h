@@ -104,6 +104,7 @@ struct upstream {
 	struct timer start, slow, probe, idle;
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
+	bool gives_way;     /* in the middle of its messages (io/aside), anything may happen */
 	bool is_disposable; /* if it fails, that does not count as a failure of the server */
 	bool is_inherited;  /* from the gateway before, and has not answered yet */
 	bool was_used;      /* a request was sent: if it crashes, its client may be the cause */
