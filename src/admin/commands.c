@@ -457,6 +457,7 @@ static void decide_on_pin(const struct inquiry *inquiry, bool is_approved)
 	else
 		pins_reject(&server->pins, pin);
 	pin_memory_save(server->pin_memory);
+	router_note_decision(inquiry->admin->conf.router, server);
 	admin_reply_number(inquiry->conn, is_approved ? "approved" : "rejected", decided);
 }
 

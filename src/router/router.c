@@ -176,6 +176,22 @@ void router_use_rules(struct router *router)
 	router_use_rules_in(&router->slots.awake);
 }
 
+static void note_decision_in(struct list *pools, const struct server *server)
+{
+	LIST_FOREACH_SAFE(node, pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == server)
+			tell_changes(pool, false);
+	}
+}
+
+void router_note_decision(struct router *router, const struct server *server)
+{
+	note_decision_in(&router->slots.pools, server);
+	note_decision_in(&router->slots.awake, server);
+}
+
 void router_retire_server(struct router *router, struct server *server)
 {
 	CHECK(!server->is_retired);

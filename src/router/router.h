@@ -76,6 +76,8 @@ void router_fini(struct router *router);
 void router_start_server(struct router *router, struct server *server);
 /* Servers may have other rules and pins since a reload: what is kept of their output is made anew. */
 void router_use_rules(struct router *router);
+/* The operator has decided about a definition of this server: clients hear that the lists are others. */
+void router_note_decision(struct router *router, const struct server *server);
 /*
  * A reload has replaced or removed the server: its sessions continue, but it gets no new ones. Its
  * processes are stopped when no longer needed; change streams without a session end now.
