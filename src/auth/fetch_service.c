@@ -168,7 +168,10 @@ static void question_tell_token(struct site_question *question, const struct fet
 
 	if (answer->status != 200)
 		word_refusal(document, answer, &err);
-	else if (document != NULL)
+	else if (document == NULL)
+		error_set(&err, ERROR_INVALID,
+			  "its answer is no JSON object"); /* and may hold a token */
+	else
 		(void)!read_token(document, &told.body, &told.retry_after_s, &err);
 	if (err.kind != ERROR_NONE || told.body.n == 0)
 		told = (struct fetch_answer){ .error = err.text };

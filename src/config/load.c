@@ -650,7 +650,7 @@ static void collect_claims(struct config_server *server)
 	}
 }
 
-/* Numbered as the fetcher has them, which knows no others. A fragment is nothing that a token can be for. */
+/* Numbered as the fetcher has them, which knows no others. A query, which may hold a key, and a fragment are nothing that a token can be for. */
 static void finish_credential(const struct config *config, struct config_server *server)
 {
 	struct credential_conf *credential = &server->credential;
@@ -676,7 +676,7 @@ static void finish_credential(const struct config *config, struct config_server 
 	if (credential->resource == NULL && credential->audience == NULL && server->url != NULL &&
 	    !slice_has_prefix(slice_str(server->url), SLICE_LIT(URL_OF_SOCKET)))
 		credential->resource =
-			mem_printf("%.*s", (int)strcspn(server->url, "#"), server->url);
+			mem_printf("%.*s", (int)strcspn(server->url, "?#"), server->url);
 }
 
 static void finish_server(struct config *config, struct config_server *server)

@@ -260,13 +260,15 @@ static void check_client(const struct verifier_issuer_conf *issuer, const struct
 			 struct config_problems *problems)
 {
 	bool signs = issuer->auth_method == CLIENT_PRIVATE_KEY_JWT;
+	const char *own = signs ? issuer->client_key : issuer->client_secret;
+	const char *unused = signs ? issuer->client_secret : issuer->client_key;
 	const char *needed = signs ? "client_key" : "client_secret";
 	const char *other = signs ? "client_secret" : "client_key";
 	struct error err;
 
-	if (issuer->client_id != NULL && tree_find(at, needed) == NULL)
+	if (issuer->client_id != NULL && own == NULL && tree_find(at, needed) == NULL)
 		problem_add_at(problems, at, "the key '%s' is missing", needed);
-	if (issuer->client_id != NULL && tree_find(at, other) != NULL)
+	if (issuer->client_id != NULL && (unused != NULL || tree_find(at, other) != NULL))
 		problem_add_at(problems, tree_below(at, other),
 			       "is not used with this auth_method; set '%s' instead", needed);
 	if (signs && issuer->client_key != NULL &&
@@ -615,6 +617,7 @@ static void check_credential(const struct config *config, const struct config_se
 	const struct tree *at = tree_below(own, "auth"), *grant = tree_below(at, "grant");
 	bool has_tls = issuer->issuer != NULL && strncasecmp(issuer->issuer, "https:", 6) == 0;
 	enum authorization_mode mode = config->frontend.authorization.mode;
+	struct url url;
 
 	if (credential->grant == CREDENTIAL_NONE)
 		return;
@@ -634,6 +637,15 @@ static void check_credential(const struct config *config, const struct config_se
 		problem_add_at(problems, grant,
 			       "token_exchange needs callers with tokens of an issuer: set "
 			       "auth.mode to oauth");
+	if (server->conf.exchanges && !config->frontend.authorization.binds_client)
+		problem_add_at(problems, grant,
+			       "token_exchange needs auth.bind_client: a token that one client has "
+			       "would be used for another one's calls");
+	if (server->url != NULL && url_parse(slice_str(server->url), &url) == 0 &&
+	    !slice_has_prefix(slice_str(server->url), SLICE_LIT(URL_OF_SOCKET)) &&
+	    url_is_exposed(&url))
+		problem_add_at(problems, tree_below(own, "url"),
+			       "must be https: the token that is got would go there in the clear");
 	if (server->conf.exchanges && server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, grant,
 			       "token_exchange needs isolation session or principal: with shared, "

@@ -411,8 +411,6 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 	CHECK(verdict->kind == VERDICT_OK);
 	if (prove(check, credential, grant, &proof) == 0)
 		check->access = access_of(check->auth, grant);
-	if (check->access.principal != NULL && check->place->keeps_token)
-		principal_keep_token(check->access.principal, credential->token);
 	if (check->access.principal == NULL ||
 	    check_policy(check->place, grant, &proof, &rule) < 0) {
 		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);
@@ -501,6 +499,10 @@ static enum authorization_step authorization_finish(struct authorization_check *
 		step = AUTHORIZATION_REFUSED;
 	if (step == AUTHORIZATION_ADMITTED)
 		verdict_count(VERDICT_OK);
+	if (step == AUTHORIZATION_ADMITTED && check->place->keeps_token &&
+	    check->access.grant != NULL)
+		principal_keep_token(check->access.principal, check->place->server,
+				     authorization_token(check->http));
 	if (step == AUTHORIZATION_ADMITTED || refusal->status == 403)
 		failures_forget(failures, peer);
 	else if (refusal->is_failure)

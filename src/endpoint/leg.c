@@ -86,6 +86,19 @@ static void entry_fini(struct entry *entry)
 	access_fini(&entry->caller.access);
 }
 
+/* What the caller has shown to the endpoint, its server's token is made for. BACK-URL-10 */
+static void share_token(const struct entry *entry, const struct leg *leg)
+{
+	struct principal *principal = entry->caller.access.principal;
+	const struct shown_token *token =
+		entry->endpoint.place.keeps_token && !principal_is_anonymous(principal) ?
+			principal_token(principal, leg->legs->caller.endpoint->place.server) :
+			NULL;
+
+	if (token != NULL)
+		principal_keep_token(principal, slice_str(leg->name), buf_slice(&token->token));
+}
+
 /* False: it is refused. entry_fini must follow in either case. */
 static bool admit(struct entry *entry, const struct leg *leg, struct slice body)
 {
@@ -98,7 +111,10 @@ static bool admit(struct entry *entry, const struct leg *leg, struct slice body)
 	admission->session.is_named = admission->session.is_known = leg->client != NULL;
 	admission->session.client = leg->client;
 	admission->body = body;
-	return admission_admit(admission);
+	if (!admission_admit(admission))
+		return false;
+	share_token(entry, leg);
+	return true;
 }
 
 void legs_append_unknown(struct slice request, struct buf *out)

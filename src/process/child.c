@@ -132,6 +132,21 @@ static void child_set_back(struct server *server)
 	LOG_BY(SERVER_RECOVERED, (uintptr_t)server, LOG_STR("server", server->conf.name));
 }
 
+/* Each caller has his own credential there: what is wrong with it is his matter alone. */
+static bool is_of_caller(const struct server *server)
+{
+	return server->conf.claims.count > 0 || server->conf.exchanges;
+}
+
+static void child_note_refused(struct child *child, struct slice line)
+{
+	if (!slice_has_prefix(line, SLICE_LIT(CHILD_REFUSED_MARK)))
+		return;
+	child->was_refused = true;
+	if (child->is_ready && child->state == CHILD_RUNNING && child->ops->on_refused != NULL)
+		child->ops->on_refused(child);
+}
+
 /* Returns whether the line has been logged. BACK-URL-09 */
 static bool child_take_away(struct child *child, struct slice line)
 {
@@ -139,12 +154,9 @@ static bool child_take_away(struct child *child, struct slice line)
 			   refused = SLICE_LIT(CHILD_REFUSED_MARK);
 	struct server *server = child->server;
 	bool is_refused = slice_has_prefix(line, refused);
-	bool is_of_caller = server->conf.claims.count > 0 || server->conf.exchanges;
-	size_t length = slice_has_prefix(line, away) ? away.n :
-			is_refused && !is_of_caller  ? refused.n :
-						       0;
-
-	child->was_refused |= is_refused;
+	size_t length = slice_has_prefix(line, away)               ? away.n :
+			is_refused && !is_of_caller(child->server) ? refused.n :
+								     0;
 
 	if (length > 0 && !child->is_away) {
 		line = slice_of(line.p + length, line.n - length);
@@ -174,6 +186,7 @@ static void child_log_stderr(struct child *child, struct slice line)
 	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
 	child->is_forgotten =
 		child->is_ready && slice_is_equal(line, SLICE_LIT(CHILD_FORGOTTEN_LINE));
+	child_note_refused(child, line);
 	if (child->is_ready && child_take_away(child, line))
 		return;
 	if (child->server->conf.confinement.only_reports && slice_has_prefix(line, mark))
@@ -398,6 +411,12 @@ static void child_refuse(struct child *child, enum reason reason, const char *er
 	spawned_signal(&child->spawned, SIGKILL);
 }
 
+void child_lack_credential(struct child *child)
+{
+	child_lose(child, REASON_CREDENTIAL_MISSING);
+	spawned_signal(&child->spawned, SIGKILL);
+}
+
 void child_stop(struct child *child, enum reason reason)
 {
 	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE)
@@ -601,6 +620,16 @@ static ssize_t child_read_on(struct child *child)
 	return n;
 }
 
+/* Of one that has ended by itself. */
+static enum reason end_reason(const struct child *child)
+{
+	if (child->is_forgotten)
+		return REASON_SESSION_FORGOTTEN;
+	return !child->is_ready && child->was_refused && is_of_caller(child->server) ?
+		       REASON_CREDENTIAL_MISSING :
+		       REASON_CHILD_EXITED;
+}
+
 static void child_on_stdout(struct wire *wire)
 {
 	struct child *child = container_of(wire, struct child, out);
@@ -622,8 +651,7 @@ static void child_on_stdout(struct wire *wire)
 			child_take_line(child, buf_slice(&child->line));
 			if (wire_is_open(&child->err))
 				(void)child_read_stderr(child);
-			child_lose(child, child->is_forgotten ? REASON_SESSION_FORGOTTEN :
-								REASON_CHILD_EXITED);
+			child_lose(child, end_reason(child));
 			child_check_gone(child);
 			return;
 		}
@@ -706,8 +734,8 @@ void child_write_take(struct child *child, struct buf *buf)
 bool child_is_quiet(const struct child *child)
 {
 	return child->state != CHILD_RUNNING ||
-	       (child->queue.bytes == 0 && child->line.len == 0 && child->long_bytes == 0 &&
-		!aside_is_pending(&child->taking));
+	       (!child->holds && child->queue.bytes == 0 && child->line.len == 0 &&
+		child->long_bytes == 0 && !aside_is_pending(&child->taking));
 }
 
 bool child_has_room(const struct child *child, size_t size)

@@ -58,6 +58,8 @@ struct child_ops {
 	 * with it. Only from a process that was ready.
 	 */
 	void (*on_long_line)(struct child *child, struct slice part, bool is_end);
+	/* It says that its server refuses the credential (was_refused). NULL: nobody gives it one. */
+	void (*on_refused)(struct child *child);
 	/*
 	 * It failed: no more lines come or are accepted. Called at most once, never after
 	 * child_stop. The process may not have exited yet.
@@ -114,6 +116,7 @@ struct child {
 	bool is_forgotten;       /* it says that its server does not know the session */
 	bool is_away; /* it says that its server does not work; counted in server->away */
 	bool was_refused; /* it says that its server refuses the credential; whoever gets another one resets it */
+	bool holds;         /* its owner holds messages back until it has a credential */
 	bool is_held;       /* inherited, and not needed yet: its stdout is not read */
 	bool is_disposable; /* its failure does not count as a failure of the server */
 	bool is_exited;     /* the keeper has reaped it, or it was never started */
@@ -155,7 +158,9 @@ bool child_has_room(const struct child *child, size_t size);
 void child_stop(struct child *child, enum reason reason);
 /* Stops it with SIGKILL immediately. */
 void child_kill(struct child *child, enum reason reason);
-/* The same for all remaining children of the server. */
+/* There is no credential of its caller for the server: that is no failure of the server's. */
+void child_lack_credential(struct child *child);
+/* The same as child_kill for all remaining children of the server. */
 void child_kill_all(struct server *server, enum reason reason);
 
 /*

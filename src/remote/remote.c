@@ -160,6 +160,29 @@ static void fail(struct exchange *exchange, struct slice what)
 	buf_fini(&text);
 }
 
+/*
+ * Nothing is sent without the credential that it needs: a request fails, and what nobody waits for is dropped. The exchange may be
+ * gone then.
+ */
+static void start(struct exchange *exchange)
+{
+	struct remote *remote = exchange->remote;
+	struct buf text = { 0 };
+
+	if (remote->no_credential.len == 0) {
+		exchange_start(exchange);
+		return;
+	}
+	remote->lacks_stream |= exchange == remote->stream;
+	if (exchange->id.len > 0) {
+		buf_append_str(&text, "needs a token (`auth`), and ");
+		append_shown(&text, buf_slice(&remote->no_credential));
+		fail(exchange, buf_slice(&text));
+		buf_fini(&text);
+	}
+	exchange_end(exchange);
+}
+
 /* ---- what comes in ---- */
 
 static void learn_session(struct exchange *exchange, const struct envelope *env)
@@ -476,7 +499,7 @@ static void open_stream(struct remote *remote)
 	if (remote->stream != NULL || remote->is_ending)
 		return;
 	remote->stream = exchange_new(remote, "GET");
-	exchange_start(remote->stream);
+	start(remote->stream);
 }
 
 /*
@@ -573,7 +596,7 @@ static void list_tools(struct remote *remote, struct slice meta, struct slice cu
 		buf_append_slice(&exchange->sent, cursor);
 	}
 	buf_append_str(&exchange->sent, "}}");
-	exchange_start(exchange);
+	start(exchange);
 }
 
 static bool has_own_list(const struct remote *remote)
@@ -595,7 +618,7 @@ static bool list_after_mismatch(struct exchange *exchange)
 	long long code = 0;
 
 	if (exchange->method != METHOD_TOOLS_CALL || !exchange->is_modern ||
-	    exchange->was_refused ||
+	    exchange->was_refused || exchange->remote->no_credential.len > 0 ||
 	    scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env, &err) <
 		    0 ||
 	    env.kind != ENVELOPE_ERROR ||
@@ -615,7 +638,8 @@ static void finish_own_list(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
 
-	if (exchange->cursor.len > 0 && exchange->page < PAGES_MAX) {
+	if (exchange->cursor.len > 0 && exchange->page < PAGES_MAX &&
+	    remote->no_credential.len == 0) {
 		list_tools(remote, meta_of(buf_slice(&exchange->sent)),
 			   buf_slice(&exchange->cursor), exchange->page + 1);
 		return;
@@ -789,8 +813,9 @@ static void tell_away(const struct exchange *exchange, CURLcode code)
 	bool *is_told = status == 401 ? &remote->is_unwelcome : &remote->is_away;
 	struct buf text = { 0 };
 
+	is_refused |= code == CURLE_OK && status == 401 && remote->gets_credential;
 	if (!(is_away || is_refused) || remote->is_away || *is_told || remote->is_for_client ||
-	    remote->is_ending || !remote->has_served)
+	    remote->is_ending || !(remote->has_served || status == 401))
 		return;
 	append_server(remote, &text);
 	if (is_away)
@@ -844,7 +869,7 @@ static void take_cancelled(struct remote *remote, const struct envelope *env, st
 	exchange = exchange_new(remote, "POST");
 	buf_append_slice(&exchange->sent, line);
 	buf_append_slice(&exchange->cancels, id.text);
-	exchange_start(exchange);
+	start(exchange);
 }
 
 /* From now on. A stream that was refused for the one before is opened again. */
@@ -864,6 +889,7 @@ static void set_credential(struct remote *remote, struct slice line)
 				 slice_of(line.p + none.n, line.n - none.n));
 	remote->wants_stream |= is_there && remote->lacks_stream;
 	remote->lacks_stream &= !is_there;
+	remote->is_unwelcome &= !is_there; /* if that one is refused as well, it is told */
 }
 
 /* Returns whether the line was about that. */
@@ -876,18 +902,6 @@ static bool take_credential(struct remote *remote, struct slice line)
 	if (is_it)
 		set_credential(remote, line);
 	return is_it;
-}
-
-/* Nothing is sent without the credential that it needs. */
-static void fail_without_credential(struct exchange *exchange)
-{
-	struct buf text = { 0 };
-
-	buf_append_str(&text, "needs a token (`auth`), and ");
-	append_shown(&text, buf_slice(&exchange->remote->no_credential));
-	fail(exchange, buf_slice(&text));
-	buf_fini(&text);
-	exchange_end(exchange);
 }
 
 static void take_line(struct remote *remote, struct slice line)
@@ -915,15 +929,11 @@ static void take_line(struct remote *remote, struct slice line)
 	exchange->method = method->id;
 	exchange->is_safe = (method->flags & METHOD_SAFE) != 0;
 	exchange->is_modern = message_headers_revision(&env).n > 0;
-	if (remote->no_credential.len > 0) {
-		fail_without_credential(exchange);
-		return;
-	}
 	if (exchange->method == METHOD_INITIALIZE || exchange->method == METHOD_INITIALIZED)
 		remote->barrier = exchange;
 	/* Requests wait for room; what they may be waiting for themselves does not. */
 	if (exchange->id.len == 0 || remote->running < RUNNING_MAX)
-		exchange_start(exchange);
+		start(exchange);
 }
 
 static size_t count_unasked(const struct remote *remote)
@@ -990,7 +1000,7 @@ static void begin_end(struct remote *remote)
 	LIST_FOREACH_SAFE(node, &remote->exchanges)
 		exchange_end(container_of(node, struct exchange, link));
 	if (remote->session_id.len > 0)
-		exchange_start(exchange_new(remote, "DELETE"));
+		start(exchange_new(remote, "DELETE"));
 }
 
 /* An end may end others: after each it begins anew. */
@@ -1024,14 +1034,14 @@ static uint64_t start_due(struct remote *remote)
 	if (remote->is_in_over && !remote->is_ending && remote->over_ms + LAST_ANSWERS_MS < next_ms)
 		next_ms = remote->over_ms + LAST_ANSWERS_MS;
 	end_lingering(remote, &next_ms);
-	LIST_FOREACH(node, &remote->exchanges) {
+	LIST_FOREACH_SAFE(node, &remote->exchanges) {
 		struct exchange *exchange = container_of(node, struct exchange, link);
 		bool is_delayed = exchange->state == STATE_DELAYED;
 
 		if (exchange->state == STATE_QUEUED && remote->running < RUNNING_MAX)
-			exchange_start(exchange);
+			start(exchange);
 		else if (is_delayed && exchange->due_ms <= clock_now_ms())
-			exchange_start(exchange);
+			start(exchange);
 		else if (is_delayed && exchange->due_ms < next_ms)
 			next_ms = exchange->due_ms;
 	}

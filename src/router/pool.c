@@ -39,6 +39,7 @@ static struct pool_member *pool_member_at(struct list *node)
  * A principal with this many pools of a server gets no further ones for capabilities that clients
  * may name as they like. bridging.md §1.2
  */
+#define RETRY_MS 1000
 #define CLASSES_MAX 8
 
 /*
@@ -99,7 +100,13 @@ static void pool_ask(struct pool *pool, struct trial_waiter *waiter)
 
 static void on_verdict(struct trial_waiter *waiter)
 {
-	pool_wake(container_of(waiter, struct pool, verdict));
+	struct pool *pool = container_of(waiter, struct pool, verdict);
+
+	if (waiter->lacks_credential) {
+		pool->refused_until_ms = clock_now_ms() + RETRY_MS;
+		pool_fail_waiting(pool, REASON_CREDENTIAL_MISSING);
+	}
+	pool_wake(pool);
 }
 
 /* A pool uses one era only: processes of the other one finish their calls. */
@@ -246,7 +253,6 @@ void pool_retire_all(struct router *router, const struct server *server)
 
 /* ---- pools ---- */
 
-#define RETRY_MS 1000
 #define SLEEP_RETRY_MS 10000 /* while a question or a task is open */
 
 /* Whether waiting makes sense: shared processes come and go, and sessions may give theirs away. */
@@ -650,10 +656,12 @@ enum reason pool_grow(struct pool *pool)
 	enum reason reason = REASON_NONE;
 	size_t needed;
 
-	if ((!pool_is_shared(pool) && pool->upstream_count > 0) || pool_era_is_awaited(pool))
+	if (!pool_is_shared(pool) && pool->upstream_count > 0)
 		return REASON_NONE;
 	if (clock_now_ms() < pool->refused_until_ms)
 		reason = REASON_CREDENTIAL_MISSING;
+	else if (pool_era_is_awaited(pool))
+		return REASON_NONE;
 	needed = pool_upstreams_needed(pool);
 	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);

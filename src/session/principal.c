@@ -16,6 +16,7 @@
 void principal_set_init(struct principal_set *set)
 {
 	*set = (struct principal_set){ .anonymous = { .set = set, .refs = 1 } };
+	list_init(&set->anonymous.tokens);
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
@@ -64,6 +65,7 @@ struct principal *principal_get(struct principal_set *set, const struct identity
 	principal = mem_alloc(sizeof(*principal) + size);
 	at = (char *)(principal + 1);
 	*principal = (struct principal){ .set = set, .refs = 1 };
+	list_init(&principal->tokens);
 	principal->identity.issuer = mem_put_slice(&at, identity->issuer);
 	principal->identity.subject = mem_put_slice(&at, identity->subject);
 	principal->identity.client = mem_put_slice(&at, identity->client);
@@ -78,6 +80,13 @@ struct principal *principal_ref(struct principal *principal)
 	return principal;
 }
 
+static void forget_token(struct shown_token *token)
+{
+	list_remove(&token->link);
+	buf_wipe(&token->token);
+	free(token);
+}
+
 void principal_unref(struct principal **principal)
 {
 	struct principal *p = *principal;
@@ -89,7 +98,8 @@ void principal_unref(struct principal **principal)
 	CHECK(!principal_is_anonymous(p)); /* the set itself holds a reference */
 	CHECK(p->sessions == 0);
 	forget_claims(p);
-	buf_wipe(&p->token);
+	while (!list_is_empty(&p->tokens))
+		forget_token(container_of(p->tokens.next, struct shown_token, link));
 	map_remove_link(&p->set->by_key, &p->by_key);
 	free(p);
 }
@@ -115,14 +125,37 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 	principal->claims[index] = value.n > 0 ? mem_dup_slice(value) : NULL;
 }
 
-void principal_keep_token(struct principal *principal, struct slice token)
+const struct shown_token *principal_token(const struct principal *principal, struct slice place)
 {
-	CHECK(!principal_is_anonymous(principal) && token.n > 0);
-	if (slice_is_equal(buf_slice(&principal->token), token))
+	LIST_FOREACH(node, &principal->tokens) {
+		const struct shown_token *token = container_of(node, struct shown_token, link);
+
+		if (slice_is_equal(slice_of(token->place, token->length), place))
+			return token;
+	}
+	return NULL;
+}
+
+void principal_keep_token(struct principal *principal, struct slice place, struct slice token)
+{
+	static uint64_t last;
+	struct shown_token *kept =
+		(struct shown_token *)(uintptr_t)principal_token(principal, place);
+
+	CHECK(!principal_is_anonymous(principal));
+	if (kept != NULL && slice_is_equal(buf_slice(&kept->token), token))
 		return;
-	buf_wipe(&principal->token);
-	buf_reserve(&principal->token, token.n);
-	buf_append_slice(&principal->token, token);
+	if (kept != NULL)
+		forget_token(kept);
+	if (token.n == 0)
+		return;
+	kept = mem_zalloc(sizeof(*kept) + place.n);
+	kept->number = ++last;
+	kept->length = place.n;
+	memcpy(kept->place, place.p, place.n);
+	buf_reserve(&kept->token, token.n);
+	buf_append_slice(&kept->token, token);
+	list_append(&principal->tokens, &kept->link);
 }
 
 const char *principal_claim(const struct principal *principal, struct slice name)

@@ -48,8 +48,8 @@ struct principal {
 	size_t claim_count; /* the length of `claims` */
 	/* The `names_are` that `claims` belong to; if it differs, they are outdated. */
 	unsigned int claims_are;
-	struct buf
-		token; /* the last one that it has shown to a server with auth.grant token_exchange */
+	struct list
+		tokens; /* struct shown_token: of servers with auth.grant token_exchange, and their endpoints */
 	/* All parts empty: anonymous. Otherwise the text is stored behind this struct. */
 	struct identity identity;
 };
@@ -84,8 +84,22 @@ void principal_unref(struct principal **principal);
 void principal_set_claim(struct principal *principal, size_t index, struct slice value);
 /* The value of a claim; NULL: none. Valid until the next request of the same principal. */
 const char *principal_claim(const struct principal *principal, struct slice name);
-/* Keeps the token that it has shown, in place of the one before, which is wiped. BACK-URL-10 */
-void principal_keep_token(struct principal *principal, struct slice token);
+/* The last token that it has shown at a place: the name of a server, or of an endpoint. */
+struct shown_token {
+	struct list link;
+	uint64_t number; /* of the token, never used again */
+	struct buf token;
+	size_t length;
+	char place[];
+};
+
+/*
+ * Keeps a token with which it has been let in, in place of the one before there, which is wiped; one that is empty is
+ * forgotten. BACK-URL-10
+ */
+void principal_keep_token(struct principal *principal, struct slice place, struct slice token);
+/* NULL: none. Valid until the next request of the same principal. */
+const struct shown_token *principal_token(const struct principal *principal, struct slice place);
 bool principal_is_anonymous(const struct principal *principal);
 /*
  * What this principal has sent has been worked off, since began_ns (clock_monotonic_ns): as much of

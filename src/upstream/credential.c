@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "auth/fetch_client.h"
+#include "auth/verifier.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -19,7 +20,8 @@
 #define DIGEST_BYTES 32
 #define MARGIN_MS 30000 /* before its end it is got anew; of a short one, a quarter of its time */
 #define FAILED_MS 5000  /* for which a failure counts */
-#define FRESH_MS 10000  /* a token that is refused so soon would be refused again */
+#define SWEEP_MS 60000
+#define FRESH_MS 10000 /* a token that is refused so soon would be refused again */
 
 struct credential {
 	struct map_link by_key;
@@ -51,18 +53,27 @@ static void credential_free(struct credential *credential)
 	free(credential);
 }
 
+const struct shown_token *credential_subject(const struct server *server,
+					     const struct principal *principal)
+{
+	return server->conf.exchanges && principal != NULL ?
+		       principal_token(principal, slice_str(server->conf.name)) :
+		       NULL;
+}
+
 /* False: it is for a caller's token, and there is none. */
 static bool digest_subject(const struct server *server, const struct principal *principal,
 			   unsigned char digest_r[DIGEST_BYTES])
 {
-	const struct buf *token = principal != NULL ? &principal->token : NULL;
+	const struct shown_token *subject = credential_subject(server, principal);
 
 	memset(digest_r, 0, DIGEST_BYTES);
 	if (!server->conf.exchanges)
 		return true;
-	if (token == NULL || token->len == 0)
+	if (subject == NULL)
 		return false;
-	CHECK(EVP_Digest(token->data, token->len, digest_r, NULL, EVP_sha256(), NULL) == 1);
+	CHECK(EVP_Digest(subject->token.data, subject->token.len, digest_r, NULL, EVP_sha256(),
+			 NULL) == 1);
 	return true;
 }
 
@@ -115,7 +126,33 @@ static struct credential *credential_new(struct credentials *credentials, uint32
 	map_insert_link(&credentials->by_key, hash(credentials, number, subject),
 			&credential->by_key);
 	credentials->count++;
+	if (!timer_is_running(&credentials->sweep))
+		timer_start(credentials->loop, &credentials->sweep, SWEEP_MS);
 	return credential;
+}
+
+static bool is_known(const struct credential *credential)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	return credential->error != NULL ?
+		       now_ms < credential->got_ms + FAILED_MS :
+		       credential->token.len > 0 && now_ms < credential->good_until_ms;
+}
+
+/* Forgets those that are over. */
+static void on_sweep(struct timer *timer)
+{
+	struct credentials *credentials = container_of(timer, struct credentials, sweep);
+
+	LIST_FOREACH_SAFE(node, &credentials->used) {
+		struct credential *credential = container_of(node, struct credential, used);
+
+		if (list_is_empty(&credential->waits) && !is_known(credential))
+			credential_free(credential);
+	}
+	if (credentials->count > 0)
+		timer_start(credentials->loop, timer, SWEEP_MS);
 }
 
 /* ---- asking ---- */
@@ -130,8 +167,10 @@ static void credential_set(struct credential *credential, const struct fetch_ans
 	credential->error = NULL;
 	credential->got_ms = clock_now_ms();
 	credential->good_until_ms = credential->got_ms + good_ms - margin_ms;
-	if (answer->status != 200 || answer->body.n == 0)
+	if (answer->status != 200)
 		credential->error = mem_strdup(answer->error);
+	else if (answer->body.n > VERIFIER_TOKEN_BYTES_MAX || !text_is_b64token(answer->body))
+		credential->error = mem_strdup("what came is no token");
 	else if (good_ms == 0)
 		credential->error = mem_strdup("the token that came is over already");
 	else
@@ -144,10 +183,10 @@ static struct credential_answer answer_of(const struct credential *credential)
 					   credential->error };
 }
 
-static void note_failure(const struct credential *credential, const struct server *server)
+static void note_failure(const struct server *server, const char *error)
 {
 	LOG_BY(CREDENTIAL_FAILED, (uintptr_t)server, LOG_STR("server", server->conf.name),
-	       LOG_STR("error", credential->error));
+	       LOG_STR("error", error));
 }
 
 /* Callbacks may ask again; whoever does gets what is kept now. */
@@ -162,8 +201,8 @@ static void on_answer(struct inquiry *inquiry, const struct fetch_answer *answer
 	list_init(&told);
 	list_splice(&told, &credential->waits);
 	if (credential->error != NULL && !list_is_empty(&told))
-		note_failure(credential,
-			     container_of(told.next, struct credential_wait, link)->server);
+		note_failure(container_of(told.next, struct credential_wait, link)->server,
+			     credential->error);
 	while (!list_is_empty(&told)) {
 		struct credential_wait *wait =
 			container_of(told.next, struct credential_wait, link);
@@ -175,23 +214,16 @@ static void on_answer(struct inquiry *inquiry, const struct fetch_answer *answer
 	}
 }
 
-static bool is_known(const struct credential *credential)
+static void credential_ask(struct credential *credential, const struct server *server,
+			   const struct principal *principal)
 {
-	uint64_t now_ms = clock_now_ms();
-
-	return credential->error != NULL ?
-		       now_ms < credential->got_ms + FAILED_MS :
-		       credential->token.len > 0 && now_ms < credential->good_until_ms;
-}
-
-static void credential_ask(struct credential *credential, const struct principal *principal)
-{
+	const struct shown_token *shown = credential_subject(server, principal);
 	struct slice subject = { NULL, 0 };
 
 	if (inquiry_is_running(&credential->inquiry))
 		return;
-	if (principal != NULL)
-		subject = buf_slice(&principal->token);
+	if (shown != NULL)
+		subject = buf_slice(&shown->token);
 	credential->inquiry.on_done = on_answer;
 	inquiry_start(credential->credentials->client, &credential->inquiry, FETCH_TOKEN,
 		      credential->number - 1, NULL, subject);
@@ -212,8 +244,10 @@ bool credential_get(struct credentials *credentials, const struct server *server
 	else if (!digest_subject(server, principal, subject))
 		answer_r->error =
 			"the caller has shown no token of an issuer that it could be made for";
-	if (answer_r->error != NULL)
+	if (answer_r->error != NULL) {
+		note_failure(server, answer_r->error);
 		return true;
+	}
 	credential = find(credentials, server->conf.credential, subject);
 	if (credential == NULL)
 		credential = credential_new(credentials, server->conf.credential, subject);
@@ -226,7 +260,7 @@ bool credential_get(struct credentials *credentials, const struct server *server
 	wait->server = server;
 	wait->principal = principal;
 	list_append(&credential->waits, &wait->link);
-	credential_ask(credential, server->conf.exchanges ? principal : NULL);
+	credential_ask(credential, server, principal);
 	return false;
 }
 
@@ -261,6 +295,7 @@ void credentials_init(struct credentials *credentials, struct loop *loop)
 	*credentials = (struct credentials){ .loop = loop };
 	random_bytes(&credentials->seed, sizeof(credentials->seed));
 	list_init(&credentials->used);
+	timer_init(&credentials->sweep, on_sweep);
 }
 
 void credentials_fini(struct credentials *credentials)
@@ -268,6 +303,7 @@ void credentials_fini(struct credentials *credentials)
 	while (!list_is_empty(&credentials->used))
 		credential_free(container_of(credentials->used.next, struct credential, used));
 	map_fini(&credentials->by_key);
+	timer_stop(&credentials->sweep);
 }
 
 void credentials_use(struct credentials *credentials, struct fetch_client *client)

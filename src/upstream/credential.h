@@ -22,6 +22,7 @@ struct credential_wait;
 struct fetch_client;
 struct principal;
 struct server;
+struct shown_token;
 
 /* Kept and asked for; beyond that, the one that was used longest ago is forgotten, if nobody waits for it. */
 #define CREDENTIALS_MAX 10000
@@ -34,6 +35,7 @@ struct credentials {
 	struct list used; /* longest ago first */
 	size_t count;
 	uint64_t seed;
+	struct timer sweep;
 };
 
 /* The token and until when it is good (clock_now_ms); or why there is none: else NULL. Borrowed. */
@@ -72,6 +74,9 @@ void credentials_use(struct credentials *credentials, struct fetch_client *clien
 bool credential_get(struct credentials *credentials, const struct server *server,
 		    struct principal *principal, struct credential_wait *wait,
 		    struct credential_answer *answer_r) must_check;
+/* The caller's token that the server's is made for now; NULL: there is none, or it is made for none. */
+const struct shown_token *credential_subject(const struct server *server,
+					     const struct principal *principal);
 /* Also if it does not wait. */
 void credential_cancel(struct credential_wait *wait);
 /*

@@ -102,7 +102,7 @@ static struct principal *person(const char *name, const char *token)
 	struct principal *principal = principal_get(&world.principals, &identity);
 
 	if (token != NULL)
-		principal_keep_token(principal, slice_str(token));
+		principal_keep_token(principal, SLICE_LIT("exchanged"), slice_str(token));
 	return principal;
 }
 
@@ -201,7 +201,7 @@ static void each_caller_his_own(void **state)
 	assert_got(of_alice, "for-a");
 	assert_int_equal(of_alice->good_until_ms, 1000000 + 45000);
 	/* Another token of hers is another subject. */
-	principal_keep_token(alice, SLICE_LIT("a2"));
+	principal_keep_token(alice, SLICE_LIT("exchanged"), SLICE_LIT("a2"));
 	get(0, &world.exchanged, alice);
 	assert_asked(1, "a2");
 	assert_string_equal(get(2, &world.exchanged, none)->token, "");
@@ -302,6 +302,45 @@ static void a_reload_asks_again(void **state)
 	assert_non_null(strstr(get(1, &world.own, NULL)->error, "configuration"));
 }
 
+/* A fetcher that was taken over; and what is over is not kept. */
+static void what_is_no_token_is_not_kept(void **state)
+{
+	static const char *const rows[] = { "a\nb", "a b", "" };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		clock_freeze(2000000 + i * 10000);
+		get(0, &world.own, NULL);
+		assert_asked(0, "");
+		answer(200, rows[i], 60, "");
+		assert_string_equal(world.told[0].token, "");
+		assert_string_equal(world.told[0].error, "what came is no token");
+	}
+	clock_freeze(3000000);
+	get(0, &world.own, NULL);
+	assert_asked(0, "");
+	answer(200, "t", 60, "");
+	assert_got(&world.told[0], "t");
+	assert_int_equal(world.credentials.count, 1);
+	clock_freeze(3000000 + 61000);
+	loop_turn(world.loop, false);
+	assert_int_equal(world.credentials.count, 0);
+}
+
+/* What is shown at one place is not for another. */
+static void tokens_are_of_places(void **state)
+{
+	struct principal *alice = person("alice", "a");
+
+	principal_keep_token(alice, SLICE_LIT("elsewhere"), SLICE_LIT("e"));
+	assert_true(slice_is_equal(buf_slice(&credential_subject(&world.exchanged, alice)->token),
+				   SLICE_LIT("a")));
+	assert_null(credential_subject(&world.own, alice));
+	principal_keep_token(alice, SLICE_LIT("exchanged"), SLICE_LIT(""));
+	assert_null(credential_subject(&world.exchanged, alice));
+	assert_non_null(principal_token(alice, SLICE_LIT("elsewhere")));
+	principal_unref(&alice);
+}
+
 static void so_many_are_kept(void **state)
 {
 	struct principal *many = person("many", "0");
@@ -309,16 +348,16 @@ static void so_many_are_kept(void **state)
 
 	for (int i = 0; i <= CREDENTIALS_MAX; i++) {
 		snprintf(token, sizeof(token), "%d", i);
-		principal_keep_token(many, slice_str(token));
+		principal_keep_token(many, SLICE_LIT("exchanged"), slice_str(token));
 		get(0, &world.exchanged, many);
 		assert_asked(1, token);
 		answer(200, token, 3600, "");
 		assert_got(&world.told[0], token);
 	}
 	assert_int_equal(world.credentials.count, CREDENTIALS_MAX);
-	principal_keep_token(many, SLICE_LIT("1"));
+	principal_keep_token(many, SLICE_LIT("exchanged"), SLICE_LIT("1"));
 	assert_got(get(0, &world.exchanged, many), "1");
-	principal_keep_token(many, SLICE_LIT("0"));
+	principal_keep_token(many, SLICE_LIT("exchanged"), SLICE_LIT("0"));
 	assert_false(get(0, &world.exchanged, many)->is_told);
 	credential_cancel(&world.told[0].wait);
 	principal_unref(&many);
@@ -335,6 +374,8 @@ int main(void)
 		TEST(a_failure_counts_for_a_while),
 		TEST(one_that_is_refused),
 		TEST(a_reload_asks_again),
+		TEST(what_is_no_token_is_not_kept),
+		TEST(tokens_are_of_places),
 		TEST(so_many_are_kept),
 	};
 

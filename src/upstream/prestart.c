@@ -21,6 +21,7 @@
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
+#include "process/child.h"
 #include "process/server.h"
 #include "session/principal.h"
 #include "process/spawn.h"
@@ -64,6 +65,7 @@ struct trial {
 	enum trial_state state;
 	struct upstream *upstream; /* NULL: there is none yet, or it is closed */
 	struct upstream_setup setup;
+	bool lacks_credential; /* its caller has none for the server */
 	struct list waiters;
 	struct task telling;
 	struct timer retry;    /* a probe: is there room for its process? */
@@ -169,9 +171,21 @@ static void trial_tell(struct trial *trial)
 	task_schedule(trial->prestart->shared->loop, &trial->telling);
 }
 
+static bool is_same_caller(const struct upstream_setup *one, const struct upstream_setup *other)
+{
+	return one != NULL && one->principal == other->principal &&
+	       slice_is_equal(buf_slice(&one->claims), buf_slice(&other->claims));
+}
+
 static void trial_end(struct trial *trial)
 {
 	trial_set_state(trial, TRIAL_OVER);
+	LIST_FOREACH(node, &trial->waiters) {
+		struct trial_waiter *waiter = container_of(node, struct trial_waiter, link);
+
+		waiter->lacks_credential =
+			trial->lacks_credential && is_same_caller(waiter->of, &trial->setup);
+	}
 	timer_stop(&trial->retry);
 	timer_stop(&trial->deadline);
 	if (trial->upstream != NULL)
@@ -182,6 +196,13 @@ static void trial_end(struct trial *trial)
 static void probe_end(struct trial *trial, enum era era)
 {
 	era_note_probed(trial->server, era);
+	trial_end(trial);
+}
+
+/* The server was not asked: that says nothing of it. */
+static void probe_end_without(struct trial *trial)
+{
+	trial->lacks_credential = true;
 	trial_end(trial);
 }
 
@@ -398,6 +419,9 @@ static void on_closed(struct upstream *upstream)
 		look_end(trial, IPC_FOUND_UNLISTED);
 	else if (trial->state == TRIAL_ASKED && trial->is_look)
 		look_on_unanswered(trial, upstream);
+	else if (trial->state == TRIAL_ASKED &&
+		 upstream->child->lost_reason == REASON_CREDENTIAL_MISSING)
+		probe_end_without(trial);
 	else if (trial->state == TRIAL_ASKED)
 		probe_end(trial, ERA_LEGACY);
 }
@@ -481,6 +505,8 @@ void prestart_probe(struct prestart *prestart, struct server *server,
 {
 	struct trial *trial = trial_find(prestart, server, false);
 
+	waiter->of = of;
+	waiter->lacks_credential = false;
 	if (trial != NULL) {
 		trial_add_waiter(trial, waiter);
 		return;

@@ -42,6 +42,8 @@ struct prestart {
 struct trial_waiter {
 	/* The outcome is there; the waiter is off the list. */
 	void (*on_verdict)(struct trial_waiter *waiter);
+	const struct upstream_setup *of; /* of a probe: who waits */
+	bool lacks_credential; /* there is no outcome, as its caller has no credential for the server */
 	struct list link;
 };
 

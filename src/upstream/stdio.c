@@ -16,8 +16,10 @@
 #include "io/aside.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
+#include "mcp/method.h"
 #include "obs/log.h"
 #include "process/child.h"
+#include "session/principal.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
@@ -395,7 +397,9 @@ struct stdio {
 	struct long_line long_line;
 	/* Of a server with `auth`: until when its process has a token that is good, and what waits for the next one. */
 	uint64_t good_until_ms;
+	uint64_t subject; /* the number of the caller's token that it was made for; 0: for none */
 	struct credential_wait credential;
+	struct task lacking;
 	struct buf held;
 };
 
@@ -435,47 +439,144 @@ static void stdio_tell_credential(struct stdio *stdio, const struct credential_a
 	child_write(&stdio->child, buf_slice(&line));
 }
 
-static void stdio_on_credential(struct credential_wait *wait,
-				const struct credential_answer *answer)
+static void stdio_set_held(struct stdio *stdio, struct buf held)
 {
-	struct stdio *stdio = container_of(wait, struct stdio, credential);
-
-	stdio_tell_credential(stdio, answer);
-	child_write_take(&stdio->child, &stdio->held);
-	stdio->held = (struct buf){ 0 };
+	stdio->held = held;
+	stdio->child.holds = held.len > 0;
 }
 
 static void stdio_forget_credential(struct stdio *stdio)
 {
 	credential_cancel(&stdio->credential);
+	task_cancel(&stdio->lacking);
 	buf_fini(&stdio->held);
-	stdio->held = (struct buf){ 0 };
+	stdio_set_held(stdio, (struct buf){ 0 });
+}
+
+/* One that is to be started for its caller cannot be, without one of his; of any other each call says why. */
+static void stdio_take_credential(struct stdio *stdio, const struct credential_answer *answer)
+{
+	const struct upstream *upstream = &stdio->upstream;
+	struct buf held = stdio->held;
+
+	if (answer->error != NULL && upstream->server->conf.exchanges &&
+	    upstream->state == UPSTREAM_HANDSHAKE && !upstream->is_inherited) {
+		child_lack_credential(&stdio->child);
+		return;
+	}
+	stdio_tell_credential(stdio, answer);
+	stdio_set_held(stdio, (struct buf){ 0 });
+	if (held.len > 0)
+		child_write_take(&stdio->child, &held);
+}
+
+static void stdio_on_credential(struct credential_wait *wait,
+				const struct credential_answer *answer)
+{
+	stdio_take_credential(container_of(wait, struct stdio, credential), answer);
+}
+
+static bool stdio_get_credential(struct stdio *stdio, struct credential_answer *answer_r)
+{
+	struct upstream *upstream = &stdio->upstream;
+	struct principal *principal = principal_of(upstream);
+	const struct shown_token *subject = credential_subject(upstream->server, principal);
+
+	stdio->subject = subject != NULL ? subject->number : 0;
+	stdio->credential.on_done = stdio_on_credential;
+	return credential_get(&upstream->shared->credentials, upstream->server, principal,
+			      &stdio->credential, answer_r);
+}
+
+/* Whether the token that its process has is the one for what its caller has shown last, and good. */
+static bool stdio_has_credential(const struct stdio *stdio)
+{
+	const struct upstream *upstream = &stdio->upstream;
+	const struct shown_token *subject =
+		credential_subject(upstream->server, principal_of(upstream));
+
+	return clock_now_ms() < stdio->good_until_ms &&
+	       (subject == NULL || subject->number == stdio->subject);
+}
+
+/* What is known already is told when nothing of who asks is on the call stack. */
+static void stdio_on_lacking(struct task *task)
+{
+	struct stdio *stdio = container_of(task, struct stdio, lacking);
+	struct credential_answer answer;
+
+	if (stdio->credential.credential == NULL && !stdio_has_credential(stdio) &&
+	    stdio_get_credential(stdio, &answer))
+		stdio_take_credential(stdio, &answer);
+}
+
+/* The token that its server has refused is used no more, once another one can be got. */
+static void stdio_judge_refusal(struct stdio *stdio)
+{
+	struct upstream *upstream = &stdio->upstream;
+
+	if (stdio->child.was_refused && upstream->server->conf.credential > 0 &&
+	    credential_refused(&upstream->shared->credentials, upstream->server,
+			       principal_of(upstream), stdio->good_until_ms)) {
+		stdio->child.was_refused = false;
+		stdio->good_until_ms = 0;
+	}
 }
 
 /* Whether a message may be written now; false: it has to wait for a token. */
 static bool stdio_is_authorized(struct stdio *stdio)
 {
 	struct upstream *upstream = &stdio->upstream;
-	struct credentials *credentials = &upstream->shared->credentials;
-	struct principal *principal = principal_of(upstream);
 	struct credential_answer answer;
 
 	if (upstream->server->conf.credential == 0)
 		return true;
-	if (stdio->credential.credential != NULL)
+	if (stdio->held.len > 0 || stdio->credential.credential != NULL)
 		return false;
-	if (stdio->child.was_refused &&
-	    credential_refused(credentials, upstream->server, principal, stdio->good_until_ms)) {
-		stdio->child.was_refused = false;
-		stdio->good_until_ms = 0;
-	}
-	if (clock_now_ms() < stdio->good_until_ms)
+	stdio_judge_refusal(stdio);
+	if (stdio_has_credential(stdio))
 		return true;
-	stdio->credential.on_done = stdio_on_credential;
-	if (!credential_get(credentials, upstream->server, principal, &stdio->credential, &answer))
+	if (!stdio_get_credential(stdio, &answer))
 		return false;
-	stdio_tell_credential(stdio, &answer);
-	return true;
+	if (answer.error == NULL)
+		stdio_tell_credential(stdio, &answer);
+	else
+		task_schedule(upstream->shared->loop, &stdio->lacking);
+	return answer.error == NULL;
+}
+
+/* A request that is given up before it was written is not written, and neither is that it is. */
+static bool stdio_give_up_held(struct stdio *stdio, struct slice message)
+{
+	struct slice rest = buf_slice(&stdio->held);
+	struct envelope env, held;
+	uint64_t id;
+
+	if (scan_envelope(message, &scan_limits_none, 0, &env, NULL) < 0 ||
+	    method_find(env.method)->id != METHOD_CANCELLED)
+		return false;
+	id = value_own_id(scan_member(env.params.text, SLICE_LIT("requestId")));
+	while (rest.n > 0) {
+		struct slice line = slice_cut(&rest, '\n');
+		size_t at = (size_t)(line.p - stdio->held.data);
+
+		if (scan_envelope(line, &scan_limits_none, 0, &held, NULL) < 0 ||
+		    held.kind != ENVELOPE_REQUEST || value_own_id(held.id) != id)
+			continue;
+		memmove(stdio->held.data + at, rest.p, rest.n);
+		stdio->held.len = at + rest.n;
+		stdio->child.holds = stdio->held.len > 0;
+		return true;
+	}
+	return false;
+}
+
+static void stdio_hold(struct stdio *stdio, const struct buf *message)
+{
+	if (stdio_give_up_held(stdio, slice_of(message->data, message->len - 1)))
+		return;
+	buf_append_slice(&stdio->held, buf_slice(message));
+	stdio->child.holds = true;
 }
 
 /* ---- what the process does ---- */
@@ -530,8 +631,19 @@ static void stdio_on_long_line(struct child *child, struct slice part, bool is_e
 		*line = (struct long_line){ .depth = 0 };
 }
 
+static void stdio_on_refused(struct child *child)
+{
+	struct stdio *stdio = stdio_of(stdio_of_child(child));
+
+	stdio_judge_refusal(stdio);
+	if (stdio->upstream.server->conf.credential > 0 && !child->was_refused &&
+	    stdio->held.len == 0 && stdio->credential.credential == NULL)
+		task_schedule(stdio->upstream.shared->loop, &stdio->lacking);
+}
+
 static void stdio_on_lost(struct child *child, enum reason reason)
 {
+	stdio_judge_refusal(stdio_of(stdio_of_child(child)));
 	stdio_forget_credential(stdio_of(stdio_of_child(child)));
 	upstream_on_lost(stdio_of_child(child), reason);
 }
@@ -549,6 +661,7 @@ static const struct child_ops stdio_child_ops = {
 	.on_started = stdio_on_started,
 	.on_line = stdio_on_line,
 	.on_long_line = stdio_on_long_line,
+	.on_refused = stdio_on_refused,
 	.on_lost = stdio_on_lost,
 	.on_gone = stdio_on_gone,
 };
@@ -569,7 +682,8 @@ static bool stdio_has_room(const struct upstream *upstream, size_t size)
 {
 	const struct stdio *stdio = container_of(upstream, const struct stdio, upstream);
 
-	return child_has_room(upstream->child, size + stdio->held.len);
+	return stdio->held.len > 0 ? stdio->held.len + size <= upstream->server->conf.queue_max :
+				     child_has_room(upstream->child, size);
 }
 
 static void stdio_write(struct upstream *upstream, struct buf *message)
@@ -583,7 +697,7 @@ static void stdio_write(struct upstream *upstream, struct buf *message)
 		child_resume(upstream->child);
 	upstream->child->pipe->last_id = (uint32_t)upstream->last_id;
 	if (!stdio_is_authorized(stdio_of(upstream)))
-		buf_append_slice(&stdio_of(upstream)->held, buf_slice(message));
+		stdio_hold(stdio_of(upstream), message);
 	else if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));
 	else
@@ -620,6 +734,7 @@ struct upstream *stdio_new(struct upstream_shared *shared, struct server *server
 
 	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
 	stdio->upstream.gives_way = true;
+	task_init(&stdio->lacking, stdio_on_lacking);
 	return &stdio->upstream;
 }
 

@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import socketserver

@@ -3,6 +3,7 @@
 import base64
 import json
 import threading
+import time
 
 import issuer
 import mcp
@@ -11,11 +12,12 @@ from c71_ctl import ctl
 from c80_stateless import ask as ask_modern, fields, message
 from c100_reload import reload
 from c110_processes_kept import kill_gateway
-from c107_remote import Fake, text_of
+from c107_remote import Fake, good, text_of
 from harness import case, eq, ok, wait_for
 
 ORIGIN = "https://mcp.example"
 SECRET = "cl1ent-s3cret"
+JSON_HEAD = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
 SHA256_OF_SECRET = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
 
@@ -56,9 +58,13 @@ def begin(t, grant="client_credentials", servers=1, give=None, config=None, more
     return t.start({"main" if n == 0 else "other%d" % n: one for n in range(servers)}, whole)
 
 
-def who(token):
+def claims(token):
     part = token.split(".")[1]
-    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["sub"]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def who(token):
+    return claims(token)["sub"]
 
 
 def person(t, name, **claims):
@@ -227,9 +233,12 @@ def who_shows_no_token_of_an_issuer(t):
     t.config["auth"]["tokens"] = [{"name": "me", "sha256": SHA256_OF_SECRET}]
     reload(t, {"main": t.one}, t.config)
     eq(call(t.session("main", token=person(t, "alice"))), "Bearer t1-alice")
-    t.session("main", token="secret", check=False).started.final(20)
-    t.daemon.wait_log("server_failing", "shown no token")
-    eq((len(t.issuer.asked_for), set(t.seen)), (1, {"Bearer t1-alice"}))
+    for n in range(7):  # more than a server may fail before all are refused
+        refusal = t.session("main", token="secret", check=False).started
+        eq((refusal.final(20)["error"]["message"], refusal.status), ("There is no credential of this caller for this server", 403))
+    t.daemon.wait_log("credential_failed", "shown no token")
+    eq(call(t.session("main", token=person(t, "alice", jti="2"))), "Bearer t2-alice")
+    eq((len(t.issuer.asked_for), set(t.seen)), (2, {"Bearer t1-alice", "Bearer t2-alice"}))
     end(t)
 
 
@@ -293,6 +302,124 @@ def what_auth_needs(t):
             (oauth, "{%s, isolation: shared, auth: {grant: token_exchange, %s, client_secret: s}}" % (url, client), ("isolation session or principal",)),
             ("", "{%s, headers: {authorization: x}, auth: {grant: client_credentials, %s, client_secret: s}}" % (url, client),
              ("cannot stand beside an Authorization",)),
+            (oauth.replace("mode: oauth", "mode: oauth, bind_client: false"), "{%s, auth: {grant: token_exchange, %s, client_secret: s}}" % (url, client),
+             ("needs auth.bind_client",)),
+            ("", "{url: 'http://10.0.0.1/mcp', allow_private: true, auth: {grant: client_credentials, %s, client_secret: s}}" % client, ("must be https: the token",)),
             ("", "{%s, auth: {grant: client_credentials, %s, client_secret: s, token_endpoint: 'http://127.0.0.1/t'}}" % (url, client), ("must begin with https://",))):
         for word in words:
             refused(head + "servers: {a: %s}\n" % server, word)
+    good("defaults: {auth: {issuer: 'https://i.example', client_id: c, client_secret: s}}\nservers: {a: {%s, auth: {grant: client_credentials}}}\n" % url)
+
+
+@case(daemon=False, deadline=60)
+def what_is_wrong_with_one_caller(t):
+    """BACK-URL-09, BACK-URL-10: whom the issuer refuses, or whose token the server refuses, is refused alone; others are served, also by modern servers."""
+    begin(t, "token_exchange", more={"isolation": "principal"})
+    usual = t.issuer.give
+    t.issuer.give = lambda form, head: (400, {"error": "invalid_grant"}) if who(form["subject_token"]) == "mallory" else usual(form, head)
+    t.good = {"Bearer t%d-%s" % (n, name) for n in range(50) for name in ("alice", "bob")}
+    for name in ("mallory", "eve") * 6:  # the server takes no token of eve's
+        answer = t.session("main", token=person(t, name), check=False).started
+        ok("error" in answer.final(20) and answer.status == 403, name, answer.status)
+        params = {"name": "t", "arguments": {}}
+        head = [*fields(message("tools/call", params)), ("Authorization", "Bearer " + person(t, name))]
+        ok("error" in ask_modern(t, "main", "tools/call", params, head)[1][-1], name)
+    for name in ("alice", "bob"):
+        ok(call(t.session("main", token=person(t, name))).endswith("-" + name), name)
+    ok("failing" not in ctl(t, "status")[0], "the server is well")
+    end(t)
+
+
+@case(daemon=False, deadline=40)
+def each_place_has_its_own_token(t):
+    """BACK-URL-10: of a caller who uses two servers, each gets a token for what he has shown there; a token that is not let in is used for nothing."""
+    begin(t, "token_exchange", servers=2)
+    t.issuer.give = lambda form, head: (200, {"access_token": claims(form["subject_token"])["aud"].split("/")[-2], "token_type": "Bearer", "expires_in": 1})
+    sessions = {name: t.session(name, token=t.issuer.token("%s/%s/mcp" % (ORIGIN, name))) for name in ("main", "other1")}
+    for n in range(40):
+        for name, s in sessions.items():
+            eq(call(s), "Bearer " + name)
+    weak = t.issuer.token(ORIGIN + "/other1/mcp", iat=1)
+    eq(t.conn().request("POST", "/main/mcp", [*JSON_HEAD, *mcp.bearer(weak)], mcp.encode(mcp.initialize())).status, 401)
+    eq(call(sessions["main"]), "Bearer main")
+    ok(weak not in [form["subject_token"] for form, _ in t.issuer.asked_for], "a token for another place")
+    end(t)
+
+
+@case(daemon=False, deadline=60)
+def one_that_is_refused_at_the_start(t):
+    """BACK-URL-10: a process that is to be started with a token that the server takes no more: the token is got anew, and after a second refusal again."""
+    begin(t)
+    eq(call(t.session("main", token=person(t, "alice"))), "Bearer t1")
+    t.good = {"Bearer t3"}
+    wait_for(lambda: "result" in t.session("main", token=person(t, "bob"), check=False).started.final(20), 45, "one that is taken")
+    eq(len(t.issuer.asked_for), 3)
+    end(t)
+
+
+@case(daemon=False, deadline=60)
+def nothing_goes_without(t):
+    """BACK-URL-10: while there is no token, neither requests nor notifications nor the end of the session are sent; what is given up meanwhile never is."""
+    begin(t)
+    t.good_s = 1
+    gate, usual = threading.Event(), t.issuer.give
+    s = t.session("main", token=person(t, "alice"))
+    eq(call(s), "Bearer t1")
+
+    def give(form, head):
+        gate.wait(20)
+        return usual(form, head) if t.is_open else (400, {"error": "invalid_grant"})
+    t.issuer.give, t.is_open = give, True
+    asked = len(t.issuer.asked_for)
+    over = time.time() + 1.2
+    wait_for(lambda: time.time() > over, 5, "the end of the token")
+    request_id = s.new_id()
+    given_up = s.start("tools/call", {"name": "given-up"}, request_id=request_id)
+    wait_for(lambda: len(t.issuer.asked_for) == asked + 1, 10, "the question")
+    s.cancel(request_id)
+    other = s.start("tools/call", {"name": "t"})
+    gate.set()
+    ok("result" in other.final(20), "what has waited")
+    ok("given-up" not in json.dumps([body.decode() for _, _, body in t.remote.requests]), "what was given up")
+    given_up.conn.close()
+    t.is_open = False
+    wait_for(lambda: "error" in s.ask("tools/call", {"name": "t"}), 10, "no token")
+    before = len(t.remote.requests)
+    s.notify("notifications/roots/list_changed")
+    s.delete()
+    wait_for(lambda: not t.daemon.children("main"), 20, "the end of its process")
+    eq(len(t.remote.requests), before)
+    end(t)
+
+
+@case(daemon=False, deadline=60)
+def the_stream_has_the_next_token(t):
+    """BACK-URL-10: a stream of the session that is refused for its token is opened again with another one, without a request of the client's."""
+    begin(t)
+    cut, told = threading.Event(), answer(t)
+
+    def serve(request, message):
+        if message is not None or request.command != "GET":
+            told(request, message)
+        elif cut.is_set() and request.headers["Authorization"] == "Bearer t1":
+            request.whole(401)
+        else:
+            request.events("retry: 10", "")
+            cut.wait(30)
+            if request.headers["Authorization"] != "Bearer t1":
+                request.say('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}', "")
+    end(t)
+    t.issuer = issuer.Issuer()
+    t.issuer.give = lambda form, head: (200, {"access_token": "t%d" % len(t.issuer.asked_for), "token_type": "Bearer", "expires_in": 3600})
+    t.remote = Fake(serve)
+    t.config["auth"]["issuers"] = [{"issuer": t.issuer.url}]
+    t.daemon = t.start({"main": dict(t.one, url=t.remote.url, auth=dict(t.one["auth"], issuer=t.issuer.url))}, t.config)
+    s = t.session("main", token=person(t, "alice"))
+    stream = s.get()
+    wait_for(lambda: t.remote.sent("GET"), 10, "the stream")
+    over = time.time() + 10.5  # what has just been got is not got anew
+    wait_for(lambda: time.time() > over, 15, "an old token")
+    cut.set()
+    eq(stream.next(20)["method"], "notifications/tools/list_changed")
+    eq(len(t.issuer.asked_for), 2)
+    end(t)
