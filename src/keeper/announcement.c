@@ -102,6 +102,16 @@ static bool waits_for_client(const struct config_server *server)
 	       conf->warm == 0 && (conf->isolation != ISOLATION_SHARED || conf->pool_min == 0);
 }
 
+/* Where an object of the log says where it is, server_found says what it is. */
+static bool announcement_is_awaited(const struct announcement *announcement, size_t server)
+{
+	const struct server_conf *conf = &announcement->config->servers[server].conf;
+
+	return conf->is_tried && conf->claims.count == 0 && !server_is_endpoint(conf) &&
+	       announcement->config->log_format != LOG_FORMAT_JSON &&
+	       !announcement->servers[server].is_found;
+}
+
 /* A log of JSON objects has no other lines among them. */
 static void announce(struct announcement *announcement, size_t server)
 {
@@ -113,6 +123,8 @@ static void announce(struct announcement *announcement, size_t server)
 	announced->is_said = true;
 	if (waits_for_client(of))
 		snprintf(announced->text, sizeof(announced->text), " (not tried yet)");
+	else if (announcement_is_awaited(announcement, server))
+		snprintf(announced->text, sizeof(announced->text), " (no answer yet)");
 	for (size_t i = 0; i < config->listen_count; i++) {
 		at_end(mem_free) char *url = NULL;
 
@@ -124,16 +136,6 @@ static void announce(struct announcement *announcement, size_t server)
 }
 
 /* ---- what is known of a server ---- */
-
-/* Where an object of the log says where it is, server_found says what it is. */
-static bool announcement_is_awaited(const struct announcement *announcement, size_t server)
-{
-	const struct server_conf *conf = &announcement->config->servers[server].conf;
-
-	return conf->is_tried && conf->claims.count == 0 && !server_is_endpoint(conf) &&
-	       announcement->config->log_format != LOG_FORMAT_JSON &&
-	       !announcement->servers[server].is_found;
-}
 
 static void announced_put_shown(struct text_line *line, struct slice text, size_t most)
 {
