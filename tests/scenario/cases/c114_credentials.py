@@ -266,9 +266,10 @@ def an_issuer_that_does_not_answer(t):
 def both_eras_have_the_token(t):
     """BACK-URL-10: a client of 2026-07-28 has no session, and its caller's token all the same."""
     begin(t, "token_exchange", more={"isolation": "principal", "era": "legacy"})
+    tokens = {name: person(t, name) for name in ("alice", "bob")}
     for name in ("alice", "bob", "alice"):
         params = {"name": "t", "arguments": {}}
-        head = [*fields(message("tools/call", params)), ("Authorization", "Bearer " + person(t, name))]
+        head = [*fields(message("tools/call", params)), ("Authorization", "Bearer " + tokens[name])]
         status, found = ask_modern(t, "main", "tools/call", params, head)
         ok((status, text_of(found[-1]).endswith("-" + name)) == (200, True), status, found)
     eq(len(t.issuer.asked_for), 2)
