@@ -273,7 +273,8 @@ void credential_cancel(struct credential_wait *wait)
 }
 
 bool credential_refused(struct credentials *credentials, const struct server *server,
-			const struct principal *principal, uint64_t good_until_ms)
+			const struct principal *principal, uint64_t good_until_ms,
+			uint64_t since_ms)
 {
 	unsigned char subject[DIGEST_BYTES];
 	struct credential *credential = NULL;
@@ -282,7 +283,7 @@ bool credential_refused(struct credentials *credentials, const struct server *se
 		credential = find(credentials, server->conf.credential, subject);
 	if (credential == NULL || credential->good_until_ms != good_until_ms)
 		return true;
-	if (clock_now_ms() < credential->got_ms + FRESH_MS)
+	if (credential->got_ms >= since_ms && clock_now_ms() < credential->got_ms + FRESH_MS)
 		return false;
 	buf_wipe(&credential->token);
 	return true;

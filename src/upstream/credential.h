@@ -81,7 +81,8 @@ const struct shown_token *credential_subject(const struct server *server,
 void credential_cancel(struct credential_wait *wait);
 /*
  * The server has refused the token that is good until then. True: another one can be got now, or has been. False: it
- * has just been got, and the next one would be refused as well.
+ * has just been got, since the process was started (since_ms), and the next one would be refused as well.
  */
 bool credential_refused(struct credentials *credentials, const struct server *server,
-			const struct principal *principal, uint64_t good_until_ms);
+			const struct principal *principal, uint64_t good_until_ms,
+			uint64_t since_ms);

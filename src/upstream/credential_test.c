@@ -260,16 +260,24 @@ static void one_that_is_refused(void **state)
 	assert_asked(0, "");
 	answer(200, "t1", 3600, "");
 	until_ms = world.told[0].good_until_ms;
-	assert_false(credential_refused(&world.credentials, &world.own, NULL, until_ms));
+	assert_false(credential_refused(&world.credentials, &world.own, NULL, until_ms, 0));
 	assert_got(get(0, &world.own, NULL), "t1");
 	clock_freeze(1000000 + 10000);
-	assert_true(credential_refused(&world.credentials, &world.own, NULL, until_ms));
+	assert_true(credential_refused(&world.credentials, &world.own, NULL, until_ms, 0));
 	assert_false(get(0, &world.own, NULL)->is_told);
 	assert_asked(0, "");
 	answer(200, "t2", 3600, "");
+	/* One that was started since has been told what was got before. */
+	assert_false(credential_refused(&world.credentials, &world.own, NULL,
+					world.told[0].good_until_ms, clock_now_ms()));
+	assert_true(credential_refused(&world.credentials, &world.own, NULL,
+				       world.told[0].good_until_ms, clock_now_ms() + 1));
+	assert_false(get(0, &world.own, NULL)->is_told);
+	assert_asked(0, "");
+	answer(200, "t3", 3600, "");
 	/* Another process has not heard of it. */
-	assert_true(credential_refused(&world.credentials, &world.own, NULL, until_ms));
-	assert_got(get(1, &world.own, NULL), "t2");
+	assert_true(credential_refused(&world.credentials, &world.own, NULL, until_ms, 0));
+	assert_got(get(1, &world.own, NULL), "t3");
 	assert_false(is_asked());
 }
 

@@ -517,7 +517,8 @@ static void stdio_judge_refusal(struct stdio *stdio)
 
 	if (stdio->child.was_refused && upstream->server->conf.credential > 0 &&
 	    credential_refused(&upstream->shared->credentials, upstream->server,
-			       principal_of(upstream), stdio->good_until_ms)) {
+			       principal_of(upstream), stdio->good_until_ms,
+			       stdio->child.started_at_ms)) {
 		stdio->child.was_refused = false;
 		stdio->good_until_ms = 0;
 	}

@@ -150,9 +150,13 @@ def a_refused_token_is_got_anew(t):
     refusal = s.ask("tools/call", {"name": "t"})["error"]["message"]
     ok("401" in refusal and "auth" in refusal, refusal)
     daemon.wait_log("server_away")
-    eq(len(t.issuer.asked_for), 1)  # it had just been got
     wait_for(lambda: "result" in s.ask("tools/call", {"name": "t"}), 25, "a token that is taken")
     eq(len(t.issuer.asked_for), 2)
+    t.good = {"Bearer t3"}
+    ok("error" in s.ask("tools/call", {"name": "t"}) and "error" in s.ask("tools/call", {"name": "t"}), "it has just been got")
+    eq(len(t.issuer.asked_for), 2)
+    wait_for(lambda: "result" in s.ask("tools/call", {"name": "t"}), 25, "the next one")
+    eq(len(t.issuer.asked_for), 3)
     end(t)
 
 
