@@ -569,6 +569,9 @@ static void check_url(const struct config_server *server, const struct tree *at,
 			"a private network, set 'allow_private: true'");
 	if (is_socket && server->proxy != NULL)
 		problem_add_at(problems, tree_below(at, "proxy"), "leads to no unix socket");
+	if (is_plain && server->credential.grant != CREDENTIAL_NONE && url_is_exposed(&url))
+		problem_add_at(problems, tree_below(at, "url"),
+			       "must be https: the token that is got would go there in the clear");
 	if (is_open && url_is_exposed(&url))
 		problem_add_at(problems, tree_below(at, "url"),
 			       "goes to another machine without TLS: use https, or, within a "
@@ -617,7 +620,6 @@ static void check_credential(const struct config *config, const struct config_se
 	const struct tree *at = tree_below(own, "auth"), *grant = tree_below(at, "grant");
 	bool has_tls = issuer->issuer != NULL && strncasecmp(issuer->issuer, "https:", 6) == 0;
 	enum authorization_mode mode = config->frontend.authorization.mode;
-	struct url url;
 
 	if (credential->grant == CREDENTIAL_NONE)
 		return;
@@ -641,11 +643,6 @@ static void check_credential(const struct config *config, const struct config_se
 		problem_add_at(problems, grant,
 			       "token_exchange needs auth.bind_client: a token that one client has "
 			       "would be used for another one's calls");
-	if (server->url != NULL && url_parse(slice_str(server->url), &url) == 0 &&
-	    !slice_has_prefix(slice_str(server->url), SLICE_LIT(URL_OF_SOCKET)) &&
-	    url_is_exposed(&url))
-		problem_add_at(problems, tree_below(own, "url"),
-			       "must be https: the token that is got would go there in the clear");
 	if (server->conf.exchanges && server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, grant,
 			       "token_exchange needs isolation session or principal: with shared, "

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ctl/output.h"
+#include "io/ipc.h"
 #include "keeper/cgroups.h"
 #include "keeper/kernel_features.h"
 #include "keeper/confine.h"
@@ -453,8 +453,8 @@ static int ask_for_token(struct asking *asking, const struct config_server *serv
 	asking->inquiry.on_done = on_token;
 	if (fetch_service_prepare(err) < 0 || (asking->loop = loop_new(err)) == NULL)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
-		return error_set_errno(err, "socketpair");
+	if (ipc_pair(ends, err) < 0)
+		return -1;
 	service =
 		fetch_service_new(asking->loop, &conf, ends[0], on_service_end, asking->loop, err);
 	if (service == NULL)

@@ -138,13 +138,15 @@ static bool is_of_caller(const struct server *server)
 	return server->conf.claims.count > 0 || server->conf.exchanges;
 }
 
-static void child_note_refused(struct child *child, struct slice line)
+/* Returns whether the line was about that, of one that has not started: its last words say it again. */
+static bool child_note_refused(struct child *child, struct slice line)
 {
 	if (!slice_has_prefix(line, SLICE_LIT(CHILD_REFUSED_MARK)))
-		return;
+		return false;
 	child->was_refused = true;
 	if (child->is_ready && child->state == CHILD_RUNNING && child->ops->on_refused != NULL)
 		child->ops->on_refused(child);
+	return !child->is_ready;
 }
 
 /* Returns whether the line has been logged. BACK-URL-09 */
@@ -178,7 +180,7 @@ static void child_log_stderr(struct child *child, struct slice line)
 	bool is_indented = line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t');
 
 	line = line_strip(line);
-	if (line.n == 0)
+	if (line.n == 0 || child_note_refused(child, line))
 		return;
 	/* A JavaScript or Java stack trace would leave no room for the error itself. */
 	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
@@ -186,7 +188,6 @@ static void child_log_stderr(struct child *child, struct slice line)
 	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
 	child->is_forgotten =
 		child->is_ready && slice_is_equal(line, SLICE_LIT(CHILD_FORGOTTEN_LINE));
-	child_note_refused(child, line);
 	if (child->is_ready && child_take_away(child, line))
 		return;
 	if (child->server->conf.confinement.only_reports && slice_has_prefix(line, mark))

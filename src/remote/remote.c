@@ -872,14 +872,16 @@ static void take_cancelled(struct remote *remote, const struct envelope *env, st
 	start(exchange);
 }
 
-/* From now on. A stream that was refused for the one before is opened again. */
-static void set_credential(struct remote *remote, struct slice line)
+/* Returns whether the line is about the credential from now on. A stream that was refused for the one before is opened again. */
+static bool take_credential(struct remote *remote, struct slice line)
 {
 	const struct slice mark = SLICE_LIT(CHILD_CREDENTIAL_MARK),
 			   name = SLICE_LIT("Authorization: "),
 			   none = SLICE_LIT(CHILD_NO_CREDENTIAL_MARK);
 	bool is_there = slice_has_prefix(line, mark);
 
+	if (!remote->gets_credential || !(is_there || slice_has_prefix(line, none)))
+		return false;
 	buf_wipe(&remote->credential);
 	remote->no_credential.len = 0;
 	if (is_there)
@@ -890,18 +892,7 @@ static void set_credential(struct remote *remote, struct slice line)
 	remote->wants_stream |= is_there && remote->lacks_stream;
 	remote->lacks_stream &= !is_there;
 	remote->is_unwelcome &= !is_there; /* if that one is refused as well, it is told */
-}
-
-/* Returns whether the line was about that. */
-static bool take_credential(struct remote *remote, struct slice line)
-{
-	bool is_it = remote->gets_credential &&
-		     (slice_has_prefix(line, SLICE_LIT(CHILD_CREDENTIAL_MARK)) ||
-		      slice_has_prefix(line, SLICE_LIT(CHILD_NO_CREDENTIAL_MARK)));
-
-	if (is_it)
-		set_credential(remote, line);
-	return is_it;
+	return true;
 }
 
 static void take_line(struct remote *remote, struct slice line)
