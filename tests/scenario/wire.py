@@ -3,7 +3,9 @@
 A raw HTTP/1.1 client: the case decides about every byte that is sent, and sees every byte that
 comes back. Responses are read strictly: what does not follow RFC 9112 is an error.
 """
+import fcntl
 import os
+import random
 import re
 import socket
 import struct
@@ -15,6 +17,28 @@ TIMEOUT = 8.0 * float(os.environ.get("SCENARIO_SLOW", "1"))  # the runner sets t
 # Nothing of the machine may stand in the answers. SEC-51
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAKS = re.compile(rb"child\.py|/tmp/|/usr/|/home/|python|Traceback|0x[0-9a-f]{6,}|" + re.escape(HERE.encode()))
+
+TAKEN = []  # descriptors: the marks at the ports below
+
+
+def free_port():
+    """One on loopback that nobody gets by chance: below those that the kernel gives out, and no other test's while this process lives."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        first = int(f.read().split()[0])
+    for port in random.sample(range(first - 8192, first), 100):
+        mark = socket.socket(socket.AF_UNIX)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                mark.bind("\0port-of-a-test-%d" % port)
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                mark.close()
+                continue
+        TAKEN.append(fcntl.fcntl(mark, fcntl.F_DUPFD_CLOEXEC, 512))  # high: a shell names descriptors of one digit alone
+        mark.close()
+        return port
+    raise AssertionError("no port is free")
 
 
 class ProtocolError(AssertionError):

@@ -18,14 +18,9 @@ from c51_operation import cpu_seconds, notify_socket, start_activated
 from c71_ctl import ctl
 from c100_reload import reload, write
 from harness import case, eq, ok, wait_for
+from wire import free_port
 
 KEPT = {"address": "127.0.0.1:0"}
-
-
-def free_port(host="127.0.0.1"):
-    with socket.socket() as s:
-        s.bind((host, 0))
-        return s.getsockname()[1]
 
 
 def at(port, host="127.0.0.1", **more):
@@ -310,7 +305,7 @@ def names_follow(t):
     refused = asks()
     ok(refused in (403, 421), "a foreign Host", refused)
     ok("http://127.0.0.1:%d/main/mcp" % port in url(), url())
-    other = free_port("127.9.9.9")
+    other = free_port()
     reload(t, config=listen(at(other, "127.9.9.9"), at(port)))
     ok(asks() != refused, "it is its own now")
     ok("http://127.9.9.9:%d/main/mcp" % other in url(), url())

@@ -16,6 +16,7 @@ import time
 import c60_tls
 import harness
 import mcp
+import wire
 from c50_config import Files, program, refused
 from c71_ctl import ctl
 from c100_reload import reload
@@ -513,11 +514,9 @@ def a_refusal_names_the_server_and_is_no_401_of_ours(t):
 @case(daemon=False, deadline=30)
 def what_cannot_be_reached_is_said(t):
     """BACK-URL-06: at the start it is a failed start; the cause is in the log."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        daemon = behind(t, "http://127.0.0.1:%d/mcp" % free.getsockname()[1])
-        ok("could not be started" in json.loads(first_answer(t).read())["error"]["message"], "in a word")
-        daemon.wait_log("server_failing", "cannot be reached")
+    daemon = behind(t, "http://127.0.0.1:%d/mcp" % wire.free_port())
+    ok("could not be started" in json.loads(first_answer(t).read())["error"]["message"], "in a word")
+    daemon.wait_log("server_failing", "cannot be reached")
 
 
 def server_is_away(t, answer):
@@ -932,11 +931,9 @@ def a_proxy_that_refuses_is_named(t):
             eq(first_answer(t).status, 503)
             daemon.wait_log("server_failing", "cannot be reached", str(status))
             ok(proxy.heads, "it was asked")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            daemon = behind(t, server.url, proxy="http://127.0.0.1:%d" % free.getsockname()[1])
-            eq(first_answer(t).status, 503)
-            daemon.wait_log("server_failing", "cannot be reached")
+        daemon = behind(t, server.url, proxy="http://127.0.0.1:%d" % wire.free_port())
+        eq(first_answer(t).status, 503)
+        daemon.wait_log("server_failing", "cannot be reached")
         eq(server.requests, [])
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import harness
 import mcp
+import wire
 from harness import case, eq, ok, wait_for
 
 TOKEN = "mcpg_" + "t" * 40
@@ -128,9 +129,7 @@ def the_end_of_input_waits_for_answers(t):
 @case(daemon=False, deadline=40)
 def connect_waits_for_what_is_about_to_start(t):
     """product §2: a URL in place of a server, and a daemon that comes up a moment later."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = wire.free_port()
     with connected("connect", "http://127.0.0.1:%d/main/mcp" % port) as c:
         c.say(mcp.initialize(mcp.D))
         eq(select.select([c.process.stdout, c.process.stderr], [], [], 0.6)[0], [], "an answer, or the end, before anybody is there")

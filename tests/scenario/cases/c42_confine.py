@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import harness
+import wire
 from harness import Skip, case, child_argv, eq, is_alive, ok, to_yaml, wait_for
 
 SERVERS = {"main": {}}
@@ -137,9 +138,7 @@ def only_listed_ports(t):
     need_landlock()
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     good, bad = [l.getsockname()[1] for l in listeners]
-    free = socket.create_server(("127.0.0.1", 0))
-    port = free.getsockname()[1]
-    free.close()
+    port = wire.free_port()
     t.start({"main": box(connect=[good], bind=[port]), "open": box(connect="any", bind="any"),
              "connects": box(connect=[good]), "listens": box(bind=[port])})
     eq(attempts(t.session("listens"), ["connect", good], ["bind", port]), ["EACCES", "ok"], "the one is not the other")

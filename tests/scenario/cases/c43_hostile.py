@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 import harness
+import wire
 from harness import Skip, case, eq, ok
 from c42_confine import need_landlock, public_directory
 
@@ -105,8 +106,7 @@ class Place:
         with open("/proc/%d/maps" % self.victim.pid) as f:
             page = [line.split("-")[0] for line in f if "[stack]" in line][0]
         self.admin = os.path.join(self.base, "admin")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.gateway = free.getsockname()[1]
+        self.gateway = wire.free_port()
         return ["outside=" + self.outside, "inside=" + self.inside, "stream=" + streams, "datagram=" + datagrams,
                 "abstract=" + abstract, "admin=" + self.admin, "victim=%d" % self.victim.pid, "page=" + page, "listed=%d" % self.listed,
                 "gateway=%d" % self.gateway,

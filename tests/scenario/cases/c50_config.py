@@ -10,6 +10,7 @@ import tempfile
 
 import harness
 import mcp
+import wire
 from c42_confine import need_landlock
 from harness import case, child_argv, eq, ok, to_yaml
 
@@ -829,9 +830,7 @@ def path_lookup_of_commands(t):
 @case(daemon=False)
 def a_check_beside_the_daemon_is_silent_about_its_addresses(t):
     """product §2: -t knows that the ports which its own daemon has are not taken by another program."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = wire.free_port()
     d = t.start({"main": {}}, {"listen": [{"address": "127.0.0.1:%d" % port}]})
     done = program("-t", "-c", d.file)
     eq((done.returncode, "cannot listen" in done.stderr), (0, False), done.stderr)

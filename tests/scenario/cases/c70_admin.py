@@ -191,7 +191,7 @@ def metrics_are_prometheus(t):
 @case(daemon=False)
 def metrics_address(t):
     """SEC-17 SEC-01: admin.metrics on loopback has /metrics and nothing else, and not for web pages."""
-    port = harness_port()
+    port = wire.free_port()
     d = t.start(SERVERS, {"admin": {"metrics": "127.0.0.1:%d" % port}})
     at = ("127.0.0.1", port)
     metrics(t.conn(address=at).request("GET", "/metrics").read())
@@ -203,12 +203,6 @@ def metrics_address(t):
     eq(t.conn(address=at).request("GET", "/metrics", [("Origin", "http://127.0.0.1:%d" % port)]).status, 403, "there are no pages here")
     eq(t.conn(address=at).request("GET", "/metrics", [("Host", "evil.example")]).status, 403)
     ok(d.process.poll() is None, "the daemon lives")
-
-
-def harness_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @case

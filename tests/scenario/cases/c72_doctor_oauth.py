@@ -4,7 +4,6 @@ import http.server
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import threading
@@ -13,6 +12,7 @@ import time
 import harness
 import issuer
 from harness import case, eq, ok
+from wire import free_port
 
 # No control but the line end, no C1 control, nothing that is invisible or turns the direction.
 RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -96,12 +96,6 @@ def doctor(t, url, *args, status=0, token=None):
 def has(out, *patterns):
     for pattern in patterns:
         ok(re.search(pattern, out, re.M), "no %r in" % pattern, out)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @case(daemon=False)

@@ -6,7 +6,8 @@ import os
 import signal
 
 from harness import case, eq, ok, wait_for
-from c70_admin import admin, get, harness_port, of
+from c70_admin import admin, get, of
+from wire import free_port
 
 SERVERS = {"main": {}, "broken": {"command": "/nonexistent/command"}}
 TOKEN = "operator-token"
@@ -15,7 +16,7 @@ VIEWERS = 16
 
 
 def start(t, token=None, servers=None):
-    port = harness_port()
+    port = free_port()
     d = t.start(servers or SERVERS, {"admin": dict({"page": "127.0.0.1:%d" % port}, **({"page_token": token} if token else {}))})
     return d, ("127.0.0.1", port)
 

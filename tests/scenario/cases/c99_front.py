@@ -12,6 +12,7 @@ import time
 import c61_token
 import harness
 import mcp
+import wire
 from c50_config import refused
 from c100_reload import reload
 from harness import case, eq, ok, wait_for
@@ -213,8 +214,7 @@ def nginx_alone_does_not_publish_it(t):
     """SEC-69: with proxy_pass and nothing else it says nothing of itself but HTTP/1.0."""
     if not shutil.which("nginx"):
         raise harness.Skip("no nginx here")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = wire.free_port()
     place = {"dir": t.directory(), "port": port, "gateway": t.daemon.address[1]}
     with open(place["dir"] + "/conf", "w") as f:
         f.write(NGINX % place)
