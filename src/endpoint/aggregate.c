@@ -889,7 +889,7 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 
 	if (a->legs.params == NULL) {
 		a->legs.params = msg_new(env->params.text);
-		a->legs.renews = pool_is_shared(pool);
+		a->legs.client = a->upstream.client;
 		(void)(take_any_caller(a, &pool->joining) || take_any_caller(a, &pool->members));
 		timer_start(a->upstream.shared->loop, &a->patience, PATIENCE_MS);
 		for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs); i++)

@@ -19,6 +19,7 @@
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/forward.h"
+#include "router/kept_sessions.h"
 #include "router/router.h"
 
 #define RETRY_MS 10000 /* a lost leg is opened again; twice as long after each time */
@@ -184,6 +185,8 @@ static void leg_note_access(struct leg *leg, const struct access *access)
 static void leg_end(struct leg *leg)
 {
 	struct client *client = leg->client;
+	bool goes_on = leg->legs->caller.frontend != NULL &&
+		       leg->legs->caller.frontend->router->is_draining;
 
 	stream_detach(&leg->reader);
 	access_fini(&leg->access);
@@ -191,7 +194,7 @@ static void leg_end(struct leg *leg)
 		return;
 	leg->client = NULL;
 	client->session->owner = NULL;
-	session_end(client->session, REASON_SESSION_END);
+	session_end(client->session, goes_on ? REASON_DRAINING : REASON_SESSION_END);
 }
 
 static void start_retry(struct legs *legs)
@@ -463,6 +466,26 @@ static void append_away(const struct leg *leg, struct slice request, struct slic
 				     leg->name);
 }
 
+/* The id that it has in the next gateway, too. */
+static void append_kept_id(const struct leg *leg, struct buf *out)
+{
+	buf_append_slice(out, session_id(leg->legs->client->session));
+	buf_printf(out, "/%s", leg->name);
+}
+
+/* From now on it goes on with the client's session in the next gateway, with the process that it has to itself. */
+static void leg_keep(struct leg *leg)
+{
+	const struct legs *legs = leg->legs;
+	at_end(buf_fini) struct buf id = { 0 };
+
+	if (leg->client->kept != NULL || legs->client == NULL || legs->client->kept == NULL ||
+	    pool_is_shared(leg->client->pool))
+		return;
+	append_kept_id(leg, &id);
+	leg->client->kept = kept_session_new(leg->client, buf_slice(&id), legs->params->text);
+}
+
 bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 	     leg_answer_fn *on_answer, void *arg, struct buf *error_r)
 {
@@ -476,8 +499,10 @@ bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 		append_away(leg, request, id, error_r);
 		return false;
 	}
-	if (leg->client != NULL)
+	if (leg->client != NULL) {
 		leg->client->peer = leg->legs->peer; /* whose calls are counted */
+		leg_keep(leg);
+	}
 	is_admitted = admit(&entry, leg, request);
 	if (is_admitted) {
 		struct leg_call *leg_call = leg_call_new(leg, &entry, on_answer, arg);
@@ -520,11 +545,11 @@ bool leg_notify(struct leg *leg, struct slice notification)
 
 /* ---- the beginning ---- */
 
-static void leg_begin(struct leg *leg, struct client *client, const struct envelope *env)
+/* is_new: it has not been told yet that it is initialized */
+static void leg_begin(struct leg *leg, struct client *client, bool is_new)
 {
 	struct legs *legs = leg->legs;
 	struct session *session = client->session;
-	struct json instructions = scan_member(env->result.text, SLICE_LIT("instructions"));
 	bool was_missed = leg->is_missed;
 
 	CHECK(leg->state == LEG_OPENING && leg->client == NULL && session->owner == NULL);
@@ -534,11 +559,7 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 	session->owner = &leg->owner;
 	stream_keep_nothing(&session->standalone);
 	CHECK(stream_attach(&session->standalone, &leg->reader, &reader_ops, STREAM_FROM_HERE));
-	server_capabilities_read(&leg->capabilities, env->result.text, false);
-	leg->instructions.len = 0;
-	if (instructions.text.n <= INSTRUCTIONS_MAX)
-		(void)!scan_decode_string(instructions, &leg->instructions);
-	if (legs->is_initialized)
+	if (legs->is_initialized && is_new)
 		(void)leg_notify(leg, initialized);
 	if (legs->level != NULL && leg->capabilities.offers & OFFER_LOGGING)
 		leg_send(leg, "logging/setLevel", slice_str(legs->level));
@@ -557,6 +578,16 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 	legs->ops->on_change(legs, leg, was_missed);
 }
 
+static void leg_describe(struct leg *leg, struct slice result)
+{
+	struct json instructions = scan_member(result, SLICE_LIT("instructions"));
+
+	server_capabilities_read(&leg->capabilities, result, false);
+	leg->instructions.len = 0;
+	if (instructions.text.n <= INSTRUCTIONS_MAX)
+		(void)!scan_decode_string(instructions, &leg->instructions);
+}
+
 static void on_opened(struct leg_call *leg_call, struct slice response, enum reason reason)
 {
 	struct client *client = leg_call->call.client;
@@ -566,10 +597,32 @@ static void on_opened(struct leg_call *leg_call, struct slice response, enum rea
 	if (response.n == 0)
 		leg_lose(leg, reason, reason_get(reason)->text);
 	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0 &&
-		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)
-		leg_begin(leg, client, &env);
-	else
+		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE) {
+		leg_describe(leg, env.result.text);
+		leg_begin(leg, client, true);
+	} else {
 		leg_lose(leg, REASON_HANDSHAKE_REFUSED, "it refused initialize");
+	}
+}
+
+/* It was open in the gateway before: it goes on. False: it was not, or cannot. */
+static bool leg_open_again(struct leg *leg, const struct entry *entry)
+{
+	struct legs *legs = leg->legs;
+	at_end(buf_fini) struct buf id = { 0 };
+	struct session *session;
+
+	if (legs->client == NULL)
+		return false;
+	append_kept_id(leg, &id);
+	session = client_session_wake_part(legs->caller.frontend->router, entry->endpoint.server,
+					   entry->caller.access.principal, &legs->peer,
+					   buf_slice(&id), &leg->capabilities);
+	if (session == NULL)
+		return false;
+	client_session_client(session)->rights = *admitted_rights(entry->admission.admitted);
+	leg_begin(leg, client_session_client(session), false);
+	return true;
 }
 
 static void leg_open(struct leg *leg, const struct access *access)
@@ -594,11 +647,13 @@ static void leg_open(struct leg *leg, const struct access *access)
 	} else if (admit(&entry, leg, buf_slice(&text))) {
 		leg->state = LEG_OPENING;
 		access_keep_claims(&entry.caller.access);
-		leg_call = leg_call_new(leg, &entry, on_opened, NULL);
 		leg_note_access(leg, &entry.caller.access);
-		client_session_open(legs->caller.frontend->router, entry.endpoint.server,
-				    entry.caller.access.principal, &legs->peer, &leg_call->call,
-				    entry.admission.admitted, true);
+		if (!leg_open_again(leg, &entry)) {
+			leg_call = leg_call_new(leg, &entry, on_opened, NULL);
+			client_session_open(legs->caller.frontend->router, entry.endpoint.server,
+					    entry.caller.access.principal, &legs->peer,
+					    &leg_call->call, entry.admission.admitted, true);
+		}
 	} else {
 		leg_lose(leg, REASON_NONE, "its caller may not use it");
 	}
@@ -607,8 +662,8 @@ static void leg_open(struct leg *leg, const struct access *access)
 
 void leg_need(struct leg *leg, const struct access *access)
 {
-	if (leg->legs->renews && leg->state == LEG_OPEN && leg->client->server->is_retired &&
-	    list_is_empty(&leg->client->calls)) {
+	if (leg->legs->client == NULL && leg->state == LEG_OPEN &&
+	    leg->client->server->is_retired && list_is_empty(&leg->client->calls)) {
 		leg_end(leg);
 		leg->state = LEG_CLOSED;
 		leg->is_missed = true; /* its lists may be others */

@@ -74,10 +74,10 @@ struct legs {
 	bool overlap; /* a prefix begins with another one: names alone do not tell the leg */
 	struct caller caller; /* who has sent the last request; access.principal NULL: nobody yet */
 	struct peer peer;
-	struct msg *params;  /* of the client's initialize; NULL: it has not come yet */
-	char *level;         /* params of its logging/setLevel; NULL: not set */
-	bool is_initialized; /* it has said so */
-	bool renews;         /* it has no session: what a reload has replaced is left soon */
+	const struct client *client; /* of the session that they are of; NULL: of none */
+	struct msg *params;          /* of the client's initialize; NULL: it has not come yet */
+	char *level;                 /* params of its logging/setLevel; NULL: not set */
+	bool is_initialized;         /* it has said so */
 	bool is_ended;
 	struct list calls;
 	struct timer retry;
@@ -136,7 +136,7 @@ void legs_append_result(struct legs *legs, struct slice params, struct buf *out)
 struct leg *legs_find_by_prefix(struct legs *legs, struct slice shown, size_t *count_r);
 /*
  * Opens it on behalf of whoever has this access, unless that is under way, done, or just failed. One
- * whose server a reload has replaced is opened anew if legs->renews, once no call needs it.
+ * whose server a reload has replaced is opened anew if they are of no session, once no call needs it.
  */
 void leg_need(struct leg *leg, const struct access *access);
 /* Its caller may not use it, and it is no server to him. */

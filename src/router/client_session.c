@@ -316,7 +316,8 @@ void client_session_keep(struct session *session)
 
 	cs->may_be_kept = true;
 	if (cs->params != NULL && cs->client.kept == NULL)
-		cs->client.kept = kept_session_new(&cs->client, cs->params->text);
+		cs->client.kept =
+			kept_session_new(&cs->client, session_id(session), cs->params->text);
 	if (cs->client.kept != NULL)
 		msg_unref(&cs->params); /* it is in the session's line */
 }
@@ -327,7 +328,7 @@ void client_session_keep_all(struct router *router, bool is_on)
 		struct client_session *cs = of_session(container_of(node, struct session, link));
 
 		CHECK(cs->client.kept == NULL || cs->params == NULL);
-		if (!is_on && cs->client.kept != NULL)
+		if (!is_on && cs->client.kept != NULL && !cs->session.is_part)
 			cs->params = msg_new(kept_session_params(cs->client.kept));
 	}
 	kept_sessions_use(&router->kept_sessions, is_on);
@@ -346,14 +347,16 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 	struct router *router = cs->client.router;
 	enum reason reason;
 
-	if (!session_begin_again(&cs->session, id, state->age_ms))
+	if (cs->session.is_part)
+		session_begin(&cs->session);
+	else if (!session_begin_again(&cs->session, id, state->age_ms))
 		return REASON_OVER_LIMIT;
 	reason = pool_join_again(&cs->member, env, state);
 	if (reason != REASON_NONE)
 		return reason;
-	kept_session_wake(one, &cs->client);
+	kept_session_wake(one, &cs->client, id);
 	cs->client.kept = one;
-	cs->may_be_kept = true;
+	cs->may_be_kept = !cs->session.is_part;
 	cs->client.is_ready_to_be_asked = true;
 	/* A late answer to a question of the gateway before must not be one to a question of ours. */
 	cs->client.server_requests.last_id = clock_wall_ms();
@@ -371,7 +374,7 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 
 static enum reason wake(struct router *router, struct server *server, struct principal *principal,
 			const struct peer *peer, struct slice id, struct kept_session *one,
-			const struct kept_state *state, struct session **session_r)
+			const struct kept_state *state, bool is_part, struct session **session_r)
 {
 	at_end(buf_fini) struct buf text = { 0 };
 	struct client_session *cs;
@@ -384,9 +387,10 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 		return REASON_NONE;
 	}
 	cs = client_session_new(router, server, peer, &env);
-	if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0) {
+	reason = init_session(cs, principal, peer, is_part);
+	if (reason != REASON_NONE) {
 		client_session_free(cs);
-		return REASON_OVER_LIMIT;
+		return reason;
 	}
 	join_session(cs);
 	reason = go_on(cs, one, id, state, &env);
@@ -406,7 +410,7 @@ struct session *client_session_wake(struct router *router, struct server *server
 	struct kept_state state;
 
 	*reason_r = REASON_NONE;
-	if (server->is_retired)
+	if (server->is_retired || id.n != SESSION_ID_LENGTH)
 		return NULL;
 	one = kept_sessions_find(&router->kept_sessions, id, principal, server, &state);
 	if (one == NULL || state.age_ms >= router->sessions.conf.max_age_ms)
@@ -414,6 +418,25 @@ struct session *client_session_wake(struct router *router, struct server *server
 	if (router->is_draining)
 		*reason_r = REASON_DRAINING;
 	else
-		*reason_r = wake(router, server, principal, peer, id, one, &state, &session);
+		*reason_r = wake(router, server, principal, peer, id, one, &state, false, &session);
+	return session;
+}
+
+struct session *client_session_wake_part(struct router *router, struct server *server,
+					 struct principal *principal, const struct peer *peer,
+					 struct slice id,
+					 struct server_capabilities *capabilities_r)
+{
+	struct session *session = NULL;
+	struct kept_session *one;
+	struct kept_state state;
+
+	if (server->is_retired || router->is_draining)
+		return NULL;
+	one = kept_sessions_find(&router->kept_sessions, id, principal, server, &state);
+	if (one != NULL)
+		(void)wake(router, server, principal, peer, id, one, &state, true, &session);
+	if (session != NULL)
+		*capabilities_r = state.capabilities;
 	return session;
 }

@@ -57,6 +57,15 @@ struct session *client_session_wake(struct router *router, struct server *server
 				    struct principal *principal, const struct peer *peer,
 				    struct slice id, enum reason *reason_r);
 /*
+ * The same for a part of another session, which was kept under this id (kept_session_new); its client
+ * gets an id of its own. NULL: there is none, or it cannot go on. *capabilities_r: what its server
+ * offers.
+ */
+struct session *client_session_wake_part(struct router *router, struct server *server,
+					 struct principal *principal, const struct peer *peer,
+					 struct slice id,
+					 struct server_capabilities *capabilities_r);
+/*
  * Its calls fail for this reason, and servers get answers to their questions, and are told `why`. May
  * end the session.
  */

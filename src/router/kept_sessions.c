@@ -31,6 +31,7 @@
 #define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
 #define DIGEST_TEXT 43                           /* the length of a digest in base64url */
 #define LINE_BEGIN "{\"id\":"
+#define LEG_BEGIN "{\"leg\":"
 #define HOLDING_MS 1000
 
 /* ---- lines ---- */
@@ -81,18 +82,18 @@ void kept_session_name(struct buf *out, struct slice id, const struct principal 
 	struct digest digest;
 
 	digest_bytes(id, &digest);
-	buf_append_str(out, LINE_BEGIN);
+	buf_append_str(out, id.n > SESSION_ID_LENGTH ? LEG_BEGIN : LINE_BEGIN);
 	append_digest(out, &digest);
 	digest_owner(owner, &digest);
 	buf_append_str(out, ",\"owner\":");
 	append_digest(out, &digest);
 }
 
-static void write_fixed(struct kept_session *one, struct slice params)
+static void write_fixed(struct kept_session *one, struct slice id, struct slice params)
 {
 	const struct client *client = one->client;
 
-	kept_session_name(&one->line, session_id(client->session), client->principal);
+	kept_session_name(&one->line, id, client->principal);
 	buf_append_str(&one->line, ",\"server\":");
 	write_string(&one->line, slice_str(client->server->conf.name));
 	buf_printf(&one->line, ",\"began\":%" PRIu64 ",\"agreed\":\"%.*s\"",
@@ -221,45 +222,61 @@ static void note_full(struct kept_sessions *kept)
 	kept->is_full = true;
 }
 
-/* Those longer than `above` and not longer than `most`. Returns where the text ends. */
-static size_t put_some(struct kept_sessions *kept, struct list *list, size_t above, size_t most,
-		       char *text, size_t at)
+/* Sessions, or legs. */
+struct putting {
+	char *text;
+	size_t at; /* where the text ends */
+	bool is_of_legs;
+};
+
+/* Those longer than `above` and not longer than `most`. */
+static void put_some(struct kept_sessions *kept, struct list *list, size_t above, size_t most,
+		     struct putting *put)
 {
-	CHECK(at <= KEPT_SESSIONS_TEXT_BYTES);
+	CHECK(put->at <= KEPT_SESSIONS_TEXT_BYTES);
 	LIST_FOREACH(node, list) {
 		const struct buf *line = &kept_at(node)->line;
 
-		if (line->len <= above || line->len > most)
+		if (kept_at(node)->is_leg != put->is_of_legs || line->len <= above ||
+		    line->len > most)
 			continue;
-		if (line->len > KEPT_SESSIONS_TEXT_BYTES - at) {
+		if (line->len > KEPT_SESSIONS_TEXT_BYTES - put->at) {
 			note_full(kept);
 			continue;
 		}
-		memcpy(text + at, line->data, line->len);
-		at += line->len;
+		memcpy(put->text + put->at, line->data, line->len);
+		put->at += line->len;
 	}
-	return at;
 }
 
 /* Short ones first: whoever has long ones takes room from those alone who have longer ones. */
+static void put_all(struct kept_sessions *kept, struct putting *put)
+{
+	size_t above = 0;
+
+	for (size_t most = place_of(kept); above < KEPT_SESSIONS_TEXT_BYTES; most *= 2) {
+		put_some(kept, &kept->live, above, most, put);
+		put_some(kept, &kept->asleep, above, most, put);
+		above = most;
+	}
+}
+
 static void save(struct kept_sessions *kept)
 {
 	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
-	char *text = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES);
-	size_t n = first.n, above = 0;
+	struct putting put = { .text = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES) };
 
 	LIST_FOREACH(node, &kept->live)
 		if (kept_at(node)->is_changed)
 			write_rest(kept, kept_at(node));
-	if (kept->bytes + n <= KEPT_SESSIONS_TEXT_BYTES)
+	if (kept->bytes + first.n <= KEPT_SESSIONS_TEXT_BYTES)
 		kept->is_full = false;
-	memcpy(text, first.p, n);
-	for (size_t most = place_of(kept); above < KEPT_SESSIONS_TEXT_BYTES; most *= 2) {
-		n = put_some(kept, &kept->live, above, most, text, n);
-		n = put_some(kept, &kept->asleep, above, most, text, n);
-		above = most;
-	}
-	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, n);
+	memcpy(put.text, first.p, first.n);
+	put.at = first.n;
+	put_all(kept, &put);
+	put.is_of_legs = true;
+	put_all(kept, &put);
+	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, put.at);
 	kept->saved_at_ms = clock_now_ms();
 	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
 }
@@ -280,9 +297,9 @@ static void save_rest(struct kept_sessions *kept)
 /* ---- reading ---- */
 
 /* Only the id is looked at here: most lines will never be needed. Returns whether it has one. */
-static bool take_line(struct kept_sessions *kept, struct slice line)
+static bool take_line(struct kept_sessions *kept, struct slice line, bool is_leg)
 {
-	static const struct slice begin = SLICE(LINE_BEGIN);
+	struct slice begin = is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN);
 	struct kept_session *one;
 	struct digest id;
 	size_t n;
@@ -293,6 +310,7 @@ static bool take_line(struct kept_sessions *kept, struct slice line)
 		return false;
 	one = mem_zalloc(sizeof(*one));
 	one->id = id;
+	one->is_leg = is_leg;
 	buf_append_slice(&one->line, line);
 	buf_append_char(&one->line, '\n');
 	kept->bytes += one->line.len;
@@ -312,10 +330,12 @@ static void load(struct kept_sessions *kept)
 	text = bad > 0 ? slice_of(NULL, 0) : slice_of(text.p + first.n, text.n - first.n);
 	while (text.n > 0) {
 		struct slice line = slice_cut(&text, '\n');
-		bool is_taken = line.n <= LINE_MAX && count < 2 * kept->conf->max_sessions &&
-				take_line(kept, line);
+		bool is_leg = slice_has_prefix(line, SLICE_LIT(LEG_BEGIN));
+		bool is_taken = line.n <= LINE_MAX &&
+				(is_leg || count < 2 * kept->conf->max_sessions) &&
+				take_line(kept, line, is_leg);
 
-		count += is_taken;
+		count += is_taken && !is_leg;
 		bad += !is_taken;
 	}
 	if (count + bad > 0)
@@ -337,7 +357,7 @@ static struct kept_sessions *set_of(const struct client *client)
 	return &client->router->kept_sessions;
 }
 
-struct kept_session *kept_session_new(struct client *client, struct slice params)
+struct kept_session *kept_session_new(struct client *client, struct slice id, struct slice params)
 {
 	struct kept_sessions *kept = set_of(client);
 	struct kept_session *one;
@@ -352,8 +372,10 @@ struct kept_session *kept_session_new(struct client *client, struct slice params
 	one = mem_zalloc(sizeof(*one));
 	one->client = client;
 	one->is_changed = true;
-	digest_bytes(session_id(client->session), &one->id);
-	write_fixed(one, params);
+	one->is_leg = id.n > SESSION_ID_LENGTH;
+	digest_bytes(id, &one->id);
+	digest_bond(id, client->principal, &one->bond);
+	write_fixed(one, id, params);
 	kept->bytes += one->line.len;
 	list_append(&kept->live, &one->link);
 	kept_session_note_process(one);
@@ -379,13 +401,11 @@ void kept_session_note_process(struct kept_session *one)
 {
 	const struct upstream *own = pool_own_upstream(one->client->pool);
 	char owner[IPC_OWNER_BYTES];
-	struct digest bond;
 
 	if (own == NULL || own->child == NULL || !upstream_is_serving(own))
 		return;
-	digest_bond(session_id(one->client->session), one->client->principal, &bond);
 	memcpy(owner, one->id.bytes, DIGEST_BYTES);
-	memcpy(owner + DIGEST_BYTES, bond.bytes, DIGEST_BYTES);
+	memcpy(owner + DIGEST_BYTES, one->bond.bytes, DIGEST_BYTES);
 	spawned_note_owner(&own->child->spawned, slice_of(owner, sizeof(owner)));
 }
 
@@ -575,8 +595,6 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 	struct slice line;
 	bool is_theirs;
 
-	if (id.n != SESSION_ID_LENGTH)
-		return NULL;
 	digest_bytes(id, &digest);
 	one = find_asleep(kept, &digest);
 	if (one == NULL)
@@ -601,7 +619,7 @@ static int take_subscription(struct slice element, void *arg)
 	return 0;
 }
 
-void kept_session_wake(struct kept_session *one, struct client *client)
+void kept_session_wake(struct kept_session *one, struct client *client, struct slice id)
 {
 	struct kept_sessions *kept = set_of(client);
 	struct slice line = buf_slice(&one->line);
@@ -626,6 +644,7 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 	list_remove(&one->link);
 	list_append(&kept->live, &one->link);
 	one->client = client;
+	digest_bond(id, client->principal, &one->bond);
 	kept_session_note(one);
 }
 
@@ -685,7 +704,7 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 	    !slice_is_equal(scan_plain_string(scan_member(line_of(one), SLICE_LIT("server"))),
 			    name))
 		return false;
-	memcpy(one->bond.bytes, owner.p + DIGEST_BYTES, DIGEST_BYTES);
+	memcpy(one->process_bond.bytes, owner.p + DIGEST_BYTES, DIGEST_BYTES);
 	one->process = stdio_inherit(&router->upstreams, server, &process_ops,
 				     message->inherit.child, message->inherit.pid, message->fds);
 	if (!timer_is_running(&kept->holding)) {
@@ -699,13 +718,11 @@ struct upstream *kept_session_take_process(struct client *client)
 {
 	struct kept_session *one = client->kept;
 	struct upstream *process = one != NULL ? one->process : NULL;
-	struct digest bond;
 
 	if (process == NULL)
 		return NULL;
-	digest_bond(session_id(client->session), client->principal, &bond);
 	if (process->server != client->server ||
-	    memcmp(bond.bytes, one->bond.bytes, DIGEST_BYTES) != 0) {
+	    memcmp(one->process_bond.bytes, one->bond.bytes, DIGEST_BYTES) != 0) {
 		upstream_close(process, REASON_RETIRED);
 		return NULL;
 	}
@@ -879,6 +896,8 @@ static void write_streams_of(const struct kept_session *one, struct buf *out)
 	text_base64url(one->id.bytes, sizeof(one->id.bytes), id);
 	buf_append(out, id, DIGEST_TEXT);
 	buf_append_char(out, '\n');
+	if (one->is_leg)
+		return; /* what it says is the endpoint's as soon as it comes */
 	if (one->client != NULL)
 		replay_store_write(&one->client->session->replay_store,
 				   &one->client->session->standalone, out);

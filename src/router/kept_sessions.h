@@ -11,6 +11,8 @@
  *
  * `id` and `owner` are SHA-256 in base64url: nobody can read from them how to use a session, and no
  * token is in it. Others may have written the text: it is parsed like any untrusted input.
+ * The line of an endpoint's leg begins with "leg" in place of "id": it goes on with the session of
+ * that endpoint, and takes no room from sessions.
  *
  * The keeper is told whose each process is that a session has to itself. If this gateway dies, it
  * offers them to the next one (IPC_INHERIT), which holds each for its session, unread, until the
@@ -54,13 +56,15 @@ struct kept_session {
 	struct list link;      /* of the set's live ones, or of those asleep */
 	struct map_link by_id; /* while it sleeps */
 	struct digest id;
-	struct client *client;    /* whose session it is; NULL: it sleeps */
-	struct upstream *process; /* inherited, and held for it; NULL: none */
-	struct digest bond;       /* of that process: of this session and its owner */
+	struct client *client;      /* whose session it is; NULL: it sleeps */
+	struct upstream *process;   /* inherited, and held for it; NULL: none */
+	struct digest process_bond; /* of that process, as the keeper knows it */
+	struct digest bond;         /* of this session and its owner, while it is live */
 	struct buf line;
 	struct buf streams; /* of another gateway, until it is woken: session/stream.h */
 	size_t fixed;       /* the beginning of the line, which does not change */
 	bool is_changed;    /* what follows it has changed */
+	bool is_leg;
 };
 
 /* All zeros but for the lists and timers: nothing is kept. */
@@ -111,10 +115,11 @@ void kept_sessions_hand_over(struct kept_sessions *kept);
 void kept_sessions_fini(struct kept_sessions *kept);
 
 /*
- * Keeps a live session, whose client began with these params of initialize. NULL: sessions are not
- * kept, or there is no room for long params.
+ * Keeps a live session, whose client began with these params of initialize, under this id, which is not
+ * to be found in what is written: its own or, of an endpoint's leg, one that follows from the id of the
+ * endpoint's session, and is longer. NULL: sessions are not kept, or there is no room for long params.
  */
-struct kept_session *kept_session_new(struct client *client, struct slice params);
+struct kept_session *kept_session_new(struct client *client, struct slice id, struct slice params);
 /* The params of its client's initialize, until the session ends. */
 struct slice kept_session_params(const struct kept_session *one);
 /* Its log level or its subscriptions have changed. Accepts NULL. */
@@ -125,7 +130,7 @@ void kept_session_note(struct kept_session *one);
  */
 void kept_session_end(struct kept_session **one, enum reason reason);
 
-/* The beginning of the line of a session with this id and this owner. */
+/* The beginning of the line of a session (or leg) with this id and this owner. */
 void kept_session_name(struct buf *out, struct slice id, const struct principal *owner);
 
 /* What is known of a session that sleeps. */
@@ -137,17 +142,17 @@ struct kept_state {
 };
 
 /*
- * The session of this server with this id, which may be any bytes from a client, if it sleeps and
- * belongs to this principal; NULL: there is none.
+ * The session of this server that is kept under this id, if it sleeps and belongs to this principal;
+ * NULL: there is none.
  */
 struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct slice id,
 					const struct principal *principal,
 					const struct server *server, struct kept_state *state_r);
 /*
  * It goes on as this client's, which gets its log level and its subscriptions; its session, which
- * is live, the marks of the token that it was begun with.
+ * is live, the marks of the token that it was begun with. id: that it was found by.
  */
-void kept_session_wake(struct kept_session *one, struct client *client);
+void kept_session_wake(struct kept_session *one, struct client *client, struct slice id);
 /* The session has a process to itself, or another one: tells the keeper. */
 void kept_session_note_process(struct kept_session *one);
 /*

@@ -51,7 +51,7 @@ static struct client *keep(void)
 	assert_non_null(fake_process_read(process(keeper.count - 1)));
 	says(process(keeper.count - 1), WELCOME);
 	assert_int_equal(client->session->state, SESSION_LIVE);
-	client->kept = kept_session_new(client, SLICE_LIT(PARAMS));
+	client->kept = kept_session_new(client, session_id(client->session), SLICE_LIT(PARAMS));
 	assert_non_null(client->kept);
 	memcpy(id, session_id(client->session).p, SESSION_ID_LENGTH);
 	return client;
@@ -222,13 +222,60 @@ static void they_are_too_many(void **state)
 	params.len += 1024 * 1024;
 	buf_append_str(&params, "\"}");
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
-		more[i] = kept_session_new(client, buf_slice(&params));
+		more[i] = kept_session_new(client, session_id(client->session), buf_slice(&params));
 		assert_true(text_of().n <= KEPT_SESSIONS_TEXT_BYTES);
 	}
 	assert_true(kept->is_full);
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
 		kept_session_end(&more[i], REASON_DELETED);
 	assert_true(has("\"initialize\":"));
+	buf_fini(&params);
+}
+
+/* However many legs there are: first come all sessions. Nothing but their endpoint's session leads to them. END-12 */
+static void legs_take_no_room(void **state)
+{
+	static const struct slice leg =
+		SLICE("0123456789abcdef0123456789abcdef0123456789abcdef/main");
+	struct client *client = keep(), *other = keep();
+	struct server_capabilities capabilities;
+	struct kept_session *more[17];
+	const struct peer nowhere = { 0 };
+	struct buf params = { 0 };
+	enum reason reason;
+	struct slice text;
+
+	buf_append_str(&params, "{\"x\":\"");
+	memset(buf_reserve(&params, 1024 * 1024), 'x', 1024 * 1024);
+	params.len += 1024 * 1024;
+	buf_append_str(&params, "\"}");
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		more[i] = kept_session_new(client, leg,
+					   i == 0 ? SLICE_LIT(PARAMS) : buf_slice(&params));
+	kept_session_end(&client->kept, REASON_DELETED);
+	client->kept = kept_session_new(client, session_id(client->session), buf_slice(&params));
+	text = text_of();
+	assert_true(kept->is_full);
+	text = slice_of(text.p + strlen(KEPT_SESSIONS_FIRST_LINE),
+			text.n - strlen(KEPT_SESSIONS_FIRST_LINE));
+	assert_true(slice_has_prefix(slice_cut(&text, '\n'), SLICE_LIT("{\"id\":")));
+	assert_true(slice_has_prefix(slice_cut(&text, '\n'), SLICE_LIT("{\"id\":")));
+	assert_true(slice_has_prefix(slice_cut(&text, '\n'), SLICE_LIT("{\"leg\":")));
+	for (size_t i = 1; i < ARRAY_LEN(more); i++)
+		kept_session_end(&more[i], REASON_DELETED);
+	kept_session_end(&more[0], REASON_DRAINING);
+	end(other, REASON_DRAINING);
+	end(client, REASON_DRAINING);
+	router.sessions.conf.max_sessions = 1; /* two of which may sleep, and any leg */
+	next_gateway();
+	router.sessions.conf.max_sessions = 4;
+	assert_null(client_session_wake(&router, &servers[0], alice, &nowhere, leg, &reason));
+	assert_null(
+		client_session_wake_part(&router, &servers[0], bob, &nowhere, leg, &capabilities));
+	assert_non_null(client_session_wake_part(&router, &servers[0], alice, &nowhere, leg,
+						 &capabilities));
+	assert_null(client_session_wake_part(&router, &servers[0], alice, &nowhere, leg,
+					     &capabilities));
 	buf_fini(&params);
 }
 
@@ -240,6 +287,7 @@ int main(void)
 		CASE(a_session_goes_on),   CASE(a_denied_session_does_not_go_on),
 		CASE(how_a_session_ends),  CASE(nobody_comes_back),
 		CASE(it_cannot_go_on_now), CASE(they_are_too_many),
+		CASE(legs_take_no_room),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -59,7 +59,10 @@ static bool go_round(struct slice text, struct buf *out)
 {
 	struct kept_sessions *kept = &router.kept_sessions;
 	struct session session = { .set = sessions, .state = SESSION_LIVE };
-	struct client client = { .router = &router, .server = &server, .session = &session };
+	struct client client = { .router = &router,
+				 .server = &server,
+				 .session = &session,
+				 .principal = &sessions->principals.anonymous };
 	struct kept_state state;
 	struct kept_session *one;
 
@@ -72,7 +75,7 @@ static bool go_round(struct slice text, struct buf *out)
 	if (one != NULL) {
 		CHECK(state.agreed != NULL && state.params.n > 0);
 		text_set_init(&client.subscriptions);
-		kept_session_wake(one, &client);
+		kept_session_wake(one, &client, id);
 		CHECK(client.level >= -1 && client.level < 8);
 		CHECK(client.subscriptions.count <= TEXT_SET_MAX);
 		client.kept = one;

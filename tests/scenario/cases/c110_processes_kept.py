@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of sessions outlive a gateway that dies: bridging §4.2."""
+import base64
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import mcp
 from c100_reload import reload
 from c70_admin import admin, metrics
 from c106_sessions_kept import Daemons, kill_gateway, servers
+from c108_endpoints import call, over, text_of
 from harness import case, eq, is_alive, ok, wait_for
 
 
@@ -287,3 +290,78 @@ def the_daemon_ends(t):
     held(t, pid)
     daemons.stop()
     wait_for(lambda: not is_alive(pid), 5, "its end")
+
+
+LEGS = {"a": {"script": {}}, "b": {"script": {}}, "c": {"script": {}, "isolation": "shared"}}
+
+
+def begin_endpoint(t, count=3):
+    """A session of an endpoint over LEGS, and the processes that it has to itself; all is on the disk."""
+    daemons = Daemons(t)
+    daemons.daemon = t.daemon = t.start(LEGS, over(*LEGS), env={"XDG_STATE_HOME": daemons.state})
+    s = t.session("all", caps={"sampling": {}})
+    pids = pids_of_legs(s)
+    noted(daemons, count)
+    return daemons, s, pids
+
+
+def pids_of_legs(s):
+    return [int(text_of(call(s, name + "__do"))) for name in "ab"]
+
+
+@case(daemon=False, deadline=60)
+def legs_of_an_endpoint(t):
+    """END-12: so do those that an endpoint's session has to itself, with what it subscribed to and is asked; the session ends them all."""
+    daemons, s, pids = begin_endpoint(t)
+    ok(text_of(call(s, "c__do")) != "", "the shared one serves, and is not noted")
+    eq(s.ask("resources/subscribe", {"uri": "res://a"})["result"], {})
+    wait_for(lambda: sum("res://a" in line for line in daemons.saved()) == 2, 10, "the endpoint's, and the leg's")
+    for round in range(1, 3):
+        kill_gateway(t)
+        eq(pids_of_legs(s), pids)
+        wait_for(lambda: sorted(inherited(t)) == sorted(pids * round), 10, "it is told")
+        noted(daemons, 3)
+        stream = s.get()
+        call(s, "a__do", ["notify", "notifications/resources/updated", {"uri": "res://a"}], ["text", "x"])
+        wait_for(lambda: stream.next().get("method") == "notifications/resources/updated", 10, "the update")
+        stream.conn.close()
+        question = s.start("tools/call", {"name": "b__do", "arguments": {"steps": [
+            ["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "asked"]]}})
+        s.respond(question.next()["id"], {"role": "assistant", "content": {"type": "text", "text": "y"}, "model": "m"})
+        eq(text_of(question.final()), "asked")
+        ok(text_of(call(s, "c__do")) != "", "the shared one, begun anew")
+    for pid in pids:
+        methods = [m.get("method") for m in t.daemon.messages(pid)]
+        eq([methods.count(name) for name in ("initialize", "notifications/initialized")], [1, 1], "one handshake")
+    eq(s.delete().status, 204)
+    wait_for(lambda: not any(is_alive(pid) for pid in pids), 10, "their end")
+    noted(daemons, 0)
+
+
+@case(daemon=False, deadline=60)
+def a_leg_is_nobody_elses(t):
+    """END-12 FRONT-SESS-04: no id leads to it but that of its endpoint's session, and at its own server nothing does."""
+    daemons, s, pids = begin_endpoint(t)
+    lines = daemons.saved()
+    eq([line[:6] for line in lines], ['{"id":', '{"leg"', '{"leg"'], "sessions come first")
+    ok(not any(s.id in line for line in lines), "no id")
+    kill_gateway(t)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(("%s/a" % s.id).encode()).digest()).decode().rstrip("=")
+    ok(any(digest in line for line in lines), "so it is named")
+    for id in (s.id, s.id + "/a", digest, digest[:len(s.id)]):
+        response = t.conn().request("POST", "/a/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH), ("Mcp-Session-Id", id)], mcp.encode(mcp.request(1, "ping")))
+        ok(response.status in (400, 404), id, response.status)
+    eq(pids_of_legs(s), pids)
+
+
+@case(daemon=False, deadline=60)
+def a_leg_whose_server_changes(t):
+    """END-12: the session goes on with the new one beside the other's process; and one that is removed meanwhile is gone."""
+    daemons, s, pids = begin_endpoint(t)
+    kill_gateway(t)
+    held(t, pids[0])
+    reload(t, dict(LEGS, a={"script": {}, "env": {"CHANGED": "1"}}))
+    wait_for(lambda: not is_alive(pids[0]), 10, "its end")
+    now = pids_of_legs(s)
+    ok(now[0] != pids[0], "another one")
+    eq(now[1], pids[1])

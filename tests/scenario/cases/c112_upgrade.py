@@ -19,7 +19,8 @@ from c62_oauth import ORIGIN
 from c70_admin import get
 from c71_ctl import ctl
 from c100_reload import write
-from c110_processes_kept import held
+from c108_endpoints import over
+from c110_processes_kept import LEGS, held, pids_of_legs
 from harness import case, eq, fd_count, is_alive, ok, wait_for
 
 PROGRAMS = ("mcpgated", "mcpgated-demo", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote")
@@ -597,3 +598,24 @@ def servers_of_every_kind(t):
     stream.conn.close()
     eq(i.asked.count("/jwks"), 2)
     t.daemon.base_fds = t.daemon.fds()
+
+
+@case(daemon=False, deadline=60)
+def legs_go_on(t):
+    """END-12: an endpoint's session keeps the processes that it has to itself, also with a call in flight to each."""
+    t.start(LEGS, dict(over(*LEGS), drain_timeout="20s"))
+    s = t.session("all")
+    pids = pids_of_legs(s)
+    calls = [s.start("tools/call", {"name": name + "__do", "arguments": {"steps": [["sleep", 1.5], ["text", "@PID@"]]}}) for name in "ab"]
+    begin_upgrade(t)
+    eq([int(call.final()["result"]["content"][0]["text"]) for call in calls], pids)
+    upgraded(t)
+    eq(pids_of_legs(s), pids)
+    ok("processes=2" in t.daemon.log("upgraded")[-1], "both")
+    for pid in pids:
+        methods = [m.get("method") for m in t.daemon.messages(pid)]
+        eq([methods.count(name) for name in ("initialize", "notifications/initialized")], [1, 1], "one handshake")
+    upgrade(t, 2)
+    eq(pids_of_legs(s), pids)
+    eq(s.delete().status, 204)
+    wait_for(lambda: not any(is_alive(pid) for pid in pids), 10, "their end")
