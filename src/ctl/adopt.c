@@ -129,7 +129,7 @@ static const char *find_isolation(const struct tree *server)
 struct item {
 	char *list, *name;
 	size_t at, length;
-	bool is_apart;
+	bool is_apart, is_own;
 	char *why; /* it is left alone; NULL: it is not */
 	const char *isolation;
 	struct buf definition;
@@ -267,6 +267,7 @@ static void on_entry(const struct import_entry *entry, void *arg)
 		.at = entry->at,
 		.length = entry->length,
 		.is_apart = entry->is_apart,
+		.is_own = entry->server != NULL && is_own(items->work, entry->server),
 		.why = why_not(items->work, client_config_client(items->client), entry),
 	};
 	if (item->why == NULL) {
@@ -379,11 +380,13 @@ static int write_own(const char *path, struct slice text, struct error *err)
 /* systemd listens for the daemon; its socket has the first port. */
 static int tell_systemd(uint16_t port, struct error *err)
 {
-	at_end(mem_free) char *path = NULL, *text = NULL;
+	at_end(mem_free) char *path =
+		line_home_file(".config/systemd/user/mcpgated.socket.d/adopt.conf");
+	at_end(mem_free) char *text = NULL;
 
-	if (port == PORT_FIRST)
+	/* One from before may have another port. */
+	if (port == PORT_FIRST && access(path, F_OK) != 0)
 		return 0;
-	path = line_home_file(".config/systemd/user/mcpgated.socket.d/adopt.conf");
 	text = mem_printf(MADE "\n[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n"
 			       "ListenStream=%%t/" SOCKET "\n",
 			  port);
@@ -567,8 +570,10 @@ static int serve(struct work *work, struct adopted *server, const json_t *record
 	if (config != NULL) {
 		is_there = config_find_server(config, adopted_name(server)) < config->server_count;
 		if (!is_there)
-			error_set(err, ERROR_INVALID, "%s lacks the line: include: [conf.d/*.yaml]",
-				  work->file);
+			error_set(
+				err, ERROR_INVALID,
+				"%s lacks the line: include: [conf.d/*.yaml], or %s the server %s",
+				work->file, server->path, adopted_name(server));
 		config_free(&config);
 	}
 	if (is_there)
@@ -601,6 +606,7 @@ static int adopt_item(struct work *work, const struct items *items, const struct
 		adopted_remember(server, item->record);
 		if (serve(work, server, item->record, &err) < 0)
 			item->why = mem_printf("left alone: %s", err.text);
+		work->failed += item->why != NULL;
 	}
 	if (item->why == NULL)
 		buf_append_slice(out, buf_slice(&text));
@@ -710,13 +716,14 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 {
 	struct slice original = slice_of(file->text.data + wanted->at, wanted->length);
 	struct slice was = text_of(entry, "was"), is = text_of(entry, "is");
+	struct wanted again = { .list = wanted->list, .name = wanted->name };
 	bool is_toml = import_is_toml(buf_slice(&file->text), work->path);
 	at_end(buf_wipe) struct buf text = { 0 };
 	int result;
 
 	CHECK(wanted->at + wanted->length <= file->text.len);
 	if (was.n == 0 || is.n == 0)
-		return error_set(err, ERROR_INVALID, "what it was has not been written down");
+		return error_set(err, ERROR_INVALID, "its record is broken");
 	if (slice_is_equal(original, was))
 		return 0;
 	buf_append(&text, file->text.data, wanted->at);
@@ -725,6 +732,9 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	else if (wanted->is_apart || entry_text_restore(original, is_toml, was, is, &text) < 0)
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
 	buf_append(&text, original.p + original.n, file->text.len - wanted->at - wanted->length);
+	if (import_entries(buf_slice(&text), work->path, on_wanted, &again, NULL) < 0 ||
+	    !again.is_found)
+		return error_set(err, ERROR_INVALID, "its record is broken");
 	result = work->line->is_dry_run ? 0 : edit_file_replace(file, buf_slice(&text), err);
 	work->has_restored = result == 0;
 	return result;
@@ -817,8 +827,8 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 	if (is_undone && !work->has_restored)
 		return;
 	if (result < 0)
-		tell(work, client, list, name, "left alone: %s; %s has what it was", err.text,
-		     server->path);
+		tell(work, client, list, name, "left alone: %s; %s %s what it was", err.text,
+		     server->path, text_of(entry, "was").n > 0 ? "has" : "lacks");
 	else
 		tell(work, client, list, name,
 		     work->line->is_dry_run ? "would be put back" : "is as it was");
@@ -829,46 +839,94 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 	}
 }
 
-static void undo(struct work *work)
+/* Also one with nothing to put back: a run that was killed may not have given it its name. */
+static void settle(struct work *work, struct adopted *server, bool has_changed)
 {
 	struct error err;
-	bool kept = false;
+	bool kept;
+
+	if (adopted_save(server, &kept, &err) < 0) {
+		work->failed++;
+		tell(work, "", "", NULL, "%s", err.text);
+	} else if (has_changed && kept && !adopted_is_used(server)) {
+		tell(work, "", "", NULL,
+		     "%s has been changed since, and stays: remove it if nobody needs the server",
+		     server->path);
+	}
+}
+
+static bool has_record(const struct work *work, const struct item *item)
+{
+	for (size_t i = 0; i < work->servers.count; i++) {
+		const json_t *entries = adopted_entries(&work->servers.items[i]);
+
+		for (size_t j = 0; j < json_array_size(entries); j++) {
+			const json_t *entry = json_array_get(entries, j);
+
+			if (slice_is_equal(text_of(entry, "file"), slice_str(work->path)) &&
+			    slice_is_equal(text_of(entry, "list"), slice_str(item->list)) &&
+			    slice_is_equal(text_of(entry, "name"), slice_str(item->name)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Somebody has written it, or removed what would put it back. */
+static void tell_unrecorded(struct work *work, size_t client)
+{
+	at_end(mem_free) char *path = line_home_file(client_config_own_file(client));
+	at_end(edit_file_fini) struct edit_file file = { .path = NULL };
+	at_end(items_fini) struct items items = { .count = 0 };
+
+	work->path = path;
+	if (edit_file_read(path, &file, NULL) != 0 ||
+	    read_items(work, client, &file, &items, NULL) < 0)
+		return;
+	for (size_t i = 0; i < items.count; i++)
+		if (items.items[i].is_own && !has_record(work, &items.items[i]))
+			tell(work, client_config_client(client), items.items[i].list,
+			     items.items[i].name,
+			     "stays: it leads to the daemon, and nothing that can be read in conf.d says what it was");
+}
+
+static void undo(struct work *work)
+{
+	struct config *config = load(work, NULL);
 
 	for (size_t i = 0; i < work->servers.count; i++) {
 		struct adopted *server = &work->servers.items[i];
-		size_t before = work->changed;
+		size_t before = work->changed, count = json_array_size(adopted_entries(server));
 
-		for (size_t j = json_array_size(adopted_entries(server)); j > 0; j--)
+		for (size_t j = count; j > 0; j--)
 			undo_entry(work, server, j - 1);
-		if (work->changed == before)
-			continue;
-		if (adopted_save(server, &kept, &err) < 0) {
-			work->failed++;
-			tell(work, "", "", NULL, "%s", err.text);
-		} else if (kept && !adopted_is_used(server)) {
-			tell(work, "", "", NULL,
-			     "%s has been changed since, and stays: remove it if nobody needs the "
-			     "server",
-			     server->path);
-		}
+		if (count > 0 && !work->line->is_dry_run)
+			settle(work, server, work->changed > before);
 	}
+	work->origin = config != NULL ? origin_find(config, NULL) : NULL;
+	config_free(&config);
+	for (size_t i = 0; client_config_client(i) != NULL; i++)
+		if (is_asked_for(work->line, i))
+			tell_unrecorded(work, i);
 }
 
 /* ---- the command ---- */
 
-/* What a run that was killed has left beside a file, with its secrets. */
+/* What a run that was killed has left beside a file, or in a folder, with its secrets. */
 static void tell_left(struct work *work, const char *path)
 {
 	at_end(mem_free) char *left = work->line->is_dry_run ? NULL : edit_file_find_left(path);
 
 	if (left != NULL)
 		tell(work, "", "", NULL,
-		     "%s is left of a run that was killed, and may have secrets: remove it when %s is as it should be",
-		     left, path);
+		     "%s is left of a run that was killed, and may have secrets: remove it when %.*s is as it should be",
+		     left, (int)(strlen(left) - EDIT_LEFT_LENGTH), left);
 }
 
 static void tell_all_left(struct work *work)
 {
+	static const char *const folders[] = { "", "conf.d/" };
+
 	for (size_t i = 0; client_config_client(i) != NULL; i++) {
 		at_end(mem_free) char *path = NULL;
 
@@ -877,8 +935,11 @@ static void tell_all_left(struct work *work)
 		path = line_home_file(client_config_own_file(i));
 		tell_left(work, path);
 	}
-	for (size_t i = 0; i < work->servers.count; i++)
-		tell_left(work, work->servers.items[i].path);
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		at_end(mem_free) char *path = line_own_file(folders[i]);
+
+		tell_left(work, path);
+	}
 }
 
 /* Then the user's units are for it. */
@@ -975,11 +1036,9 @@ int adopt_run(const struct line *line)
 	work.token_file = line_own_file("token");
 	text_table_init(&work.table, columns, ARRAY_LEN(columns));
 	adopted_read(&work.servers);
-	if (work.servers.broken != NULL) {
-		tell(&work, "", "", NULL, "%s is left alone: its line \"# adopted:\" is broken",
-		     work.servers.broken);
-		work.failed++;
-	}
+	for (size_t i = 0; i < work.servers.broken.count; i++)
+		tell(&work, "", "", NULL, "%s", work.servers.broken.items[i]);
+	work.failed += work.servers.broken.count;
 	tell_all_left(&work);
 	if (line->undoes)
 		undo(&work);

@@ -6,6 +6,7 @@
 #include "ctl/adopted.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,14 +148,14 @@ static struct slice find_record(struct slice text)
 static void read_one(struct adopted_list *list, const char *path)
 {
 	at_end(edit_file_fini) struct edit_file file = { .path = NULL };
-	struct slice text, line;
+	struct error err = { ERROR_INVALID, "its line \"# adopted:\" is broken" };
+	int result = edit_file_read(path, &file, &err);
+	struct slice text = buf_slice(&file.text);
+	struct slice line = text.n > 0 ? find_record(text) : slice_of("", 0);
 	json_auto_t *record = NULL;
 
-	if (edit_file_read(path, &file, NULL) != 0)
-		return;
-	text = buf_slice(&file.text);
-	line = text.n > 0 ? find_record(text) : slice_of("", 0);
-	record = line.n > 0 ? json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	if (result == 0 && line.n > 0)
+		record = json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_array(json_object_get(record, "entries")) &&
 	    json_is_string(json_object_get(record, "server"))) {
 		struct adopted *server = append(list);
@@ -167,8 +168,8 @@ static void read_one(struct adopted_list *list, const char *path)
 			buf_append_slice(&server->body, slice_between(line.p + line.n + 1, end));
 		server->file = file;
 		file = (struct edit_file){ .path = NULL };
-	} else if (line.n > 0 && list->broken == NULL) {
-		list->broken = mem_strdup(path);
+	} else if (line.n > 0 || (result < 0 && text.n == 0)) {
+		problem_add(&list->broken, "%s is left alone: %s", path, err.text);
 	}
 }
 
@@ -192,6 +193,8 @@ void adopted_read(struct adopted_list *list_r)
 	int count = scandir(folder, &found, is_ours, alphasort);
 
 	*list_r = (struct adopted_list){ .count = 0 };
+	if (count < 0 && errno != ENOENT)
+		problem_add(&list_r->broken, "%s cannot be read: %s", folder, strerror(errno));
 	for (int i = 0; i < count; i++) {
 		at_end(mem_free) char *path = mem_printf("%s/%s", folder, found[i]->d_name);
 
@@ -211,7 +214,7 @@ void adopted_fini(struct adopted_list *list)
 		edit_file_fini(&list->items[i].file);
 	}
 	free(list->items);
-	free(list->broken);
+	config_problems_fini(&list->broken);
 	*list = (struct adopted_list){ .count = 0 };
 }
 
@@ -252,6 +255,7 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 	line_hash(definition, definition_hash);
 	line_hash(buf_slice(&server->body), body_hash);
 	server->path = line_own_file(file);
+	server->is_new = true;
 	server->record = json_pack("{s:s, s:s, s:s, s:[]}", "server", name, "definition",
 				   definition_hash, "body", body_hash, "entries");
 	CHECK(server->record != NULL);
@@ -331,16 +335,18 @@ static int rename_for(struct adopted *server, bool is_served, struct error *err)
 
 static int write_file(struct adopted *server, struct slice text, bool is_served, struct error *err)
 {
-	int result;
+	struct error why;
+	int result = 0;
 
 	CHECK(find_record(text).n > 0);
 	if (server->file.path == NULL)
 		result = edit_file_create(server->path, text, err);
-	else
-		result = edit_file_replace(&server->file, text, err);
-	if (result == 1)
-		return error_set(err, ERROR_INVALID, "%s was changed meanwhile", server->path);
-	if (result < 0 || rename_for(server, is_served, err) < 0)
+	else if (!slice_is_equal(text, buf_slice(&server->file.text)))
+		result = edit_file_replace(&server->file, text, &why);
+	if (server->file.path != NULL && result != 0)
+		error_set(err, ERROR_INVALID, "%s: %s", server->path,
+			  result == 1 ? "was changed meanwhile" : why.text);
+	if (result != 0 || rename_for(server, is_served, err) < 0)
 		return -1;
 	edit_file_fini(&server->file);
 	result = edit_file_read(server->path, &server->file, err);
@@ -357,7 +363,7 @@ int adopted_save(struct adopted *server, bool *kept_r, struct error *err)
 	CHECK(server->path != NULL && server->body.len > 0);
 	line_hash(buf_slice(&server->body), hex);
 	*kept_r = strcmp(hex, member(server, "body")) != 0;
-	if (json_array_size(adopted_entries(server)) == 0 && !*kept_r) {
+	if (server->is_new && json_array_size(adopted_entries(server)) == 0) {
 		edit_file_fini(&server->file);
 		return unlink(server->path) == 0 || access(server->path, F_OK) != 0 ?
 			       0 :

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "config/config.h"
 #include "config/tree.h"
 #include "ctl/edit_file.h"
 
@@ -20,18 +21,20 @@ struct adopted {
 	struct buf head;       /* what is before the record, with its mark */
 	json_t *record; /* server, definition, body, entries: [{client, file, list, name, was, is, undone}] */
 	struct buf body; /* what the daemon reads */
+	bool is_new;     /* made by this run */
 };
 
 struct adopted_list {
 	struct adopted *items;
 	size_t count;
-	char *broken; /* the first file whose record cannot be read; NULL: none */
+	struct config_problems
+		broken; /* files with a record that cannot be read, or the folder, each with the reason */
 };
 
 /* What the server is, whatever its name, in YAML: equal texts are the same server. The server is enabled. Appends to out. */
 void adopted_define(const struct tree *server, struct buf *out);
 
-/* All that are there. */
+/* All that are there. A file without a record is none. */
 void adopted_read(struct adopted_list *list_r);
 void adopted_fini(struct adopted_list *list);
 /* With this definition; NULL: none. */
@@ -52,7 +55,7 @@ bool adopted_is_undone(const struct adopted *server, size_t i);
 bool adopted_is_used(const struct adopted *server);
 json_t *adopted_entries(const struct adopted *server); /* borrowed */
 /*
- * Writes the file, under the name that its entries demand; one without any is removed. *kept_r: somebody has changed the server in it, so
+ * Writes the file unless it is as it should be, under the name that its entries demand; a new one without any is removed. *kept_r: somebody has changed the server in it, so
  * that the daemon goes on serving it. Returns 0 or -1: it was changed meanwhile, there is another one of that name, or it failed.
  */
 int adopted_save(struct adopted *server, bool *kept_r, struct error *err) must_check;

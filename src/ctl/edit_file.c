@@ -21,7 +21,7 @@
 
 #define LOCK_STEP_MS 20
 #define WRITERS_WAIT_MS 1000
-#define BESIDE ".mcpgated-" /* and six characters */
+#define BESIDE ".mcpgated-" /* and six characters: EDIT_LEFT_LENGTH */
 
 /* A new file would not have what cannot be seen in the mode. */
 static int check_kind(int fd, const struct stat *status, struct error *err)
@@ -52,8 +52,10 @@ int edit_file_read(const char *path, struct edit_file *file_r, struct error *err
 		result = error_set_errno(err, "cannot be looked at");
 	else
 		result = check_kind(fd, &file_r->status, err);
-	if (result == 0)
-		result = file_read_all(fd, EDIT_BYTES_MAX, &file_r->text, err);
+	/* Also of one that is left alone. */
+	if (S_ISREG(file_r->status.st_mode) &&
+	    file_read_all(fd, EDIT_BYTES_MAX, &file_r->text, result == 0 ? err : NULL) < 0)
+		result = -1;
 	close(fd);
 	return result;
 }
@@ -178,6 +180,9 @@ int edit_file_replace(const struct edit_file *file, struct slice text, struct er
 	int result;
 
 	CHECK(file->path != NULL);
+	if (text.n > EDIT_BYTES_MAX)
+		return error_set(err, ERROR_LIMIT, "would be larger than %zu MiB",
+				 EDIT_BYTES_MAX >> 20);
 	beside = write_beside(file->path, text, &file->status, err);
 	if (beside == NULL)
 		return -1;
@@ -186,16 +191,28 @@ int edit_file_replace(const struct edit_file *file, struct slice text, struct er
 	return result;
 }
 
-static void make_directories(const char *path)
+static bool is_there(const char *path)
+{
+	int why = errno;
+	bool is_it = access(path, F_OK) == 0;
+
+	errno = why;
+	return is_it;
+}
+
+static int make_directories(const char *path, struct error *err)
 {
 	at_end(mem_free) char *copy = mem_strdup(path);
 
 	CHECK(path[0] == '/');
 	for (char *at = strchr(copy + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
 		*at = '\0';
-		mkdir(copy, 0700); /* or it is there */
+		/* Some file systems do not look whether it is there. */
+		if (mkdir(copy, 0700) < 0 && errno != EEXIST && !is_there(copy))
+			return error_set_errno(err, "%s cannot be made", copy);
 		*at = '/';
 	}
+	return 0;
 }
 
 /* A lock of POSIX, since the kernel knows who has it. It ends with the program, or when that closes the file: it does not. */
@@ -205,7 +222,8 @@ int edit_file_lock(const char *path, int wait_ms, struct error *err)
 	int fd;
 
 	CHECK(wait_ms >= 0);
-	make_directories(path);
+	if (make_directories(path, err) < 0)
+		return -1;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return error_set_errno(err, "%s cannot be opened", path);
@@ -248,36 +266,47 @@ int edit_file_rename(const char *path, const char *to, struct error *err)
 int edit_file_create(const char *path, struct slice text, struct error *err)
 {
 	at_end(mem_free) char *beside = NULL;
+	struct error why;
 	int result;
 
-	make_directories(path);
-	beside = write_beside(path, text, NULL, err);
-	if (beside == NULL)
+	if (make_directories(path, err) < 0)
 		return -1;
+	beside = write_beside(path, text, NULL, &why);
+	if (beside == NULL)
+		return error_set(err, why.kind, "%s: %s", path, why.text);
 	result = edit_file_rename(beside, path, err);
 	if (result < 0)
 		unlink(beside);
 	return result;
 }
 
+/* Whether the name is that of a file beside the one of this name; "": beside any. */
+static bool is_beside(const char *name, const char *begin)
+{
+	size_t length = strlen(name), end = EDIT_LEFT_LENGTH, from = strlen(begin);
+
+	return length > end && strncmp(name, begin, from) == 0 &&
+	       (from == 0 || length == from + end) &&
+	       strncmp(name + length - end, BESIDE, strlen(BESIDE)) == 0;
+}
+
 char *edit_file_find_left(const char *path)
 {
-	char *real = realpath(path, NULL), *left = NULL;
-	char *name = real != NULL ? strrchr(real, '/') + 1 : NULL;
-	at_end(mem_free) char *prefix = name != NULL ? mem_printf("%s" BESIDE, name) : NULL;
+	at_end(mem_free) char *real = realpath(path, NULL), *name = NULL;
+	bool is_folder = path[0] != '\0' && path[strlen(path) - 1] == '/';
+	char *slash = real != NULL && !is_folder ? strrchr(real, '/') : NULL;
 	const struct dirent *entry;
+	char *left = NULL;
 	DIR *directory;
 
-	if (real == NULL)
-		return NULL;
-	name[0] = '\0';
-	directory = opendir(real);
+	name = mem_strdup(slash != NULL ? slash + 1 : "");
+	if (slash != NULL)
+		slash[1] = '\0';
+	directory = real != NULL ? opendir(real) : NULL;
 	while (directory != NULL && left == NULL && (entry = readdir(directory)) != NULL)
-		if (slice_has_prefix(slice_str(entry->d_name), slice_str(prefix)) &&
-		    strlen(entry->d_name) == strlen(prefix) + 6)
-			left = mem_printf("%s%s", real, entry->d_name);
+		if (is_beside(entry->d_name, name))
+			left = mem_printf("%s%s%s", real, is_folder ? "/" : "", entry->d_name);
 	if (directory != NULL)
 		closedir(directory);
-	free(real);
 	return left;
 }

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/unit_test.h"
 
 static char folder[64], path[96];
@@ -216,7 +217,6 @@ static void test_says_what_it_does_not_edit(void **state)
 	edit_file_fini(&file);
 }
 
-/* One program has the lock as long as it runs; the next one says which, when it has waited. */
 /* Root alone may give the folder another group. */
 static void test_keeps_the_group_in_a_folder_of_another(void **state)
 {
@@ -255,10 +255,11 @@ static void test_leaves_an_access_control_list_alone(void **state)
 
 static void test_finds_what_was_left(void **state)
 {
-	char left[128], *found;
+	char left[128], other[128], in[128], *found;
 	FILE *made;
 
 	assert_null(edit_file_find_left(path));
+	snprintf(other, sizeof(other), "%s/other", folder);
 	snprintf(left, sizeof(left), "%s.mcpgated-1234567", path);
 	made = fopen(left, "w");
 	assert_non_null(made);
@@ -272,9 +273,72 @@ static void test_finds_what_was_left(void **state)
 	found = edit_file_find_left(path);
 	assert_string_equal(found, left);
 	free(found);
+	/* Beside one that was never made; and not beside another one. */
+	assert_int_equal(rename(path, other), 0);
+	assert_null(edit_file_find_left(other));
+	snprintf(in, sizeof(in), "%s/", folder);
+	found = edit_file_find_left(in);
+	assert_string_equal(found, left);
+	free(found);
 	assert_int_equal(unlink(left), 0);
+	assert_null(edit_file_find_left(in));
+	assert_null(edit_file_find_left("/nonexistent/"));
+	assert_int_equal(unlink(other), 0);
 }
 
+/* It could not be read again. */
+static void test_writes_no_more_than_it_reads(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+	char *text = mem_zalloc(EDIT_BYTES_MAX + 1);
+
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	assert_int_equal(edit_file_replace(&file, slice_of(text, EDIT_BYTES_MAX + 1), &err), -1);
+	assert_string_equal(err.text, "would be larger than 16 MiB");
+	check("old", 0640);
+	check_alone();
+	assert_int_equal(edit_file_replace(&file, slice_of(text, EDIT_BYTES_MAX), &err), 0);
+	free(text);
+	edit_file_fini(&file);
+}
+
+/* Who knows what is in it can say what it means that it is left alone. */
+static void test_reads_what_it_does_not_edit(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+	char other[128];
+
+	snprintf(other, sizeof(other), "%s/other", folder);
+	assert_int_equal(link(path, other), 0);
+	assert_int_equal(edit_file_read(path, &file, &err), -1);
+	assert_string_equal(err.text, "has a second name (a hard link)");
+	assert_string_equal(buf_terminate(&file.text), "old");
+	edit_file_fini(&file);
+	assert_int_equal(unlink(other), 0);
+}
+
+static void test_says_what_cannot_be_made(void **state)
+{
+	struct error err;
+	char in[128], said[256];
+
+	snprintf(in, sizeof(in), "%s/file", path);
+	snprintf(said, sizeof(said), "%s: cannot write a file beside it: Not a directory", in);
+	assert_int_equal(edit_file_create(in, SLICE_LIT("x"), &err), -1);
+	assert_string_equal(err.text, said);
+	snprintf(in, sizeof(in), "%s/folder/file", path);
+	snprintf(said, sizeof(said), "%s/folder cannot be made: Not a directory", path);
+	assert_int_equal(edit_file_create(in, SLICE_LIT("x"), &err), -1);
+	assert_string_equal(err.text, said);
+	assert_int_equal(edit_file_lock(in, 0, &err), -1);
+	assert_string_equal(err.text, said);
+	check("old", 0640);
+	check_alone();
+}
+
+/* One program has the lock as long as it runs; the next one says which, when it has waited. */
 static void test_locks_others_out(void **state)
 {
 	struct error err;
@@ -323,6 +387,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_says_what_it_does_not_edit, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_finds_what_was_left, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_writes_no_more_than_it_reads, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_reads_what_it_does_not_edit, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_says_what_cannot_be_made, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_leaves_an_access_control_list_alone,
 						make_folder, remove_folder),

@@ -7,7 +7,9 @@ import http.client
 import json
 import os
 import re
+import resource
 import select
+import signal
 import socket
 import subprocess
 import tempfile
@@ -495,9 +497,9 @@ class Home:
         with open(self.path(name), "rb") as file:
             return file.read()
 
-    def adopt(self, *args, status=None):
+    def adopt(self, *args, status=None, **more):
         done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "adopt", *args], env=self.env, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=8 * harness.SLOW, **as_user(self.user))
+                              capture_output=True, text=True, timeout=8 * harness.SLOW, **as_user(self.user), **more)
         ok(done.returncode in ((0, 1) if status is None else (status,)), "status %d" % done.returncode, done.stdout, done.stderr)
         ok("Sanitizer" not in done.stderr and "runtime error" not in done.stderr, "a report of a sanitizer", done.stderr)
         return done.stdout + done.stderr
@@ -842,6 +844,165 @@ def files_that_are_not_ours(t):
         os.unlink(h.path("second"))
         os.makedirs(h.path(CLAUDE))
         ok("is not a plain file" in h.adopt("claude", status=1), "a folder")
+
+
+def limited(limit):
+    """Each write beyond that place in a file ends the program, or fails where the signal is ignored."""
+    def limit_it():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return limit_it
+
+
+# The command, a limit, how long the client's file and the server's are, and the file that cannot be written.
+WRITES = [((), 0, 0, 0, ".config/mcpgated/token"), ((), 128, 0, 0, ".config/mcpgated/mcpgated.yaml"),
+          ((), 2000, 0, 4000, ".config/mcpgated/conf.d/files.yaml"), ((), 6000, 8000, 0, CURSOR),
+          (("--undo",), 0, 0, 0, CURSOR), (("--undo",), 2000, 0, 4000, ".config/mcpgated/conf.d/files.yaml")]
+
+
+@case(daemon=False, deadline=90)
+def ended_or_failed_at_each_write(t):
+    """product §2: whichever write a run is killed at, or fails at, the next one does what it should; what is left beside a file is named."""
+    for is_killed in (True, False):
+        for args, limit, more, most, name in WRITES:
+            for then in ((), ("--undo",)):
+                with home() as h:
+                    what = str((is_killed, args, name, then))
+                    content = PLAIN + b" " * more
+                    h.put(CURSOR, content)
+                    h.env["PATH"] = "/bin:/" + "x" * most
+                    if args:
+                        h.adopt(status=0)
+                    told = h.adopt(*args, status=-signal.SIGXFSZ if is_killed else 1, restore_signals=is_killed, preexec_fn=limited(limit))
+                    left = [os.path.join(folder, file) for folder, _, files in os.walk(h.folder) for file in files if ".mcpgated-" in file]
+                    eq([re.sub(r"\.mcpgated-.{6}$", "", path) for path in left], [h.path(name)] if is_killed else [], what)
+                    ok(is_killed or h.path(name) in told or "cursor" in told, what, told)
+                    told = h.adopt(*then, status=0)
+                    ok(not left or left[0] + " is left of a run" in told, what, told)
+                    if not then:
+                        ok(b"/files/mcp" in h.read(CURSOR), what, told)
+                    h.adopt("--undo", status=0)
+                    eq((h.read(CURSOR), h.servers()), (content, []), what)
+
+
+@case(daemon=False, deadline=60)
+def ended_before_a_new_name(t):
+    """product §2: a run that was killed has put all back, but its server is still served: the next undo takes it away."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        h.adopt("--undo", status=0)
+        folder = h.path(".config/mcpgated/conf.d/")
+        os.rename(folder + "files.yaml.undone", folder + "files.yaml")
+        h.adopt("--undo", "--dry-run", status=0)
+        eq(h.servers(), ["files.yaml"])
+        h.adopt("--undo", status=0)
+        eq((h.servers(), h.servers("undone")), ([], ["files.yaml.undone"]))
+
+
+@case(daemon=False, deadline=60)
+def records_that_cannot_be_used(t):
+    """product §2: what undo cannot read is named, with the reason; so is an entry that leads to the daemon without a record; nothing goes."""
+    name = ".config/mcpgated/conf.d/files.yaml"
+    stays = "cursor  mcpServers.files  stays: it leads to the daemon, and nothing that can be read in conf.d says what it was"
+
+    def link(h):
+        os.link(h.path(name), h.path("second"))
+        return "files.yaml is left alone: has a second name"
+
+    def give_away(h):
+        os.chown(h.path(name), 65534, -1)
+        return "files.yaml is left alone: belongs to another user"
+
+    def take_away(h):
+        os.rename(h.path(name), h.path("away"))
+        return stays
+
+    def shorten(h):
+        h.put(name, b"".join(line for line in h.read(name).splitlines(True) if not line.startswith(b"# adopted")))
+        return stays
+
+    def change(has, **members):
+        def change_it(h):
+            text = h.read(name)
+            record = json.loads(re.search(rb"^# adopted: (.*)$", text, re.M)[1])
+            record["entries"][0].update(members)
+            h.put(name, re.sub(rb"(?m)^# adopted: .*$", lambda _: b"# adopted: " + json.dumps(record).encode(), text))
+            return "left alone: its record is broken; %s %s what it was" % (h.path(name), has)
+        return change_it
+
+    def a_file(h):
+        os.rename(h.path(".config/mcpgated/conf.d"), h.path("away"))
+        h.put(".config/mcpgated/conf.d", b"")
+        return "/conf.d cannot be read: Not a directory"
+
+    for spoil in (link, give_away, take_away, shorten, change("lacks", was=5), change("lacks", was=""), change("has", **{"is": 7}),
+                  change("has", was="} evil"), a_file):
+        if spoil is give_away and os.getuid() != 0:
+            continue
+        with home() as h:
+            h.put(CURSOR, PLAIN)
+            h.adopt(status=0)
+            before, said = h.read(CURSOR), spoil(h)
+            told = h.adopt("--undo", status=0 if spoil in (take_away, shorten) else 1)
+            ok(said in told, said, told)
+            eq((h.read(CURSOR), "as it was" in told), (before, False), said)
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        ok("stays" not in h.adopt("--undo", "--dry-run", status=0), "it has a record")
+        text = re.sub(rb'"entries":.*\]}', b'"entries":[]}', h.read(name))
+        h.put(name, text)
+        h.adopt("--undo", status=0)
+        eq(h.read(name), text, "the only place that still has the command")
+
+
+@case(daemon=False, deadline=60)
+def refusals_are_clear(t):
+    """product §2: what cannot be done says which file, and why; an entry that could not be served makes the status 1."""
+    with home() as h:
+        h.put(CURSOR, b'{"mcpServers": {"files": {"command": "x"}}, "pad": "%s"}' % (b"p" * ((16 << 20) - 64)))
+        text = h.read(CURSOR)
+        ok("mcp.json is left alone: would be larger than 16 MiB" in h.adopt(status=1), "a file that would be too large to be read again")
+        eq((h.read(CURSOR) == text, h.servers()), (True, []))
+        h.put(CURSOR, b'{"mcpServers": {"files": {"command": "x", "args": ["%s"]}}}' % (b"p" * (1 << 20)))
+        ok("files-2.yaml: is larger than 1024 KiB" in h.adopt(status=1), "a server that is too large")
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.put(".config/mcpgated/none", b"")
+        os.symlink("/none/at/all", h.path(".config/mcpgated/conf.d"))
+        ok(h.path(".config/mcpgated/conf.d/files.yaml") + ": cannot write a file beside it: No such file" in h.adopt(status=1), "a link to nothing")
+        eq(h.read(CURSOR), PLAIN)
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        name = ".config/mcpgated/conf.d/files.yaml"
+        h.put(name, h.read(name).replace(b"  files:\n", b"  docs:\n"))
+        h.put(CLAUDE, PLAIN)
+        ok(h.path(name) + " the server files" in h.adopt(status=1), "a server that somebody has called otherwise")
+        eq(h.read(CLAUDE), PLAIN)
+    with home() as h:
+        h.user = OTHER
+        os.mkdir(h.path(".config"), 0o500)
+        for path in (h.folder, h.path(".config")):
+            os.chown(path, OTHER or -1, -1)
+        ok(h.path(".config/mcpgated") + " cannot be made: Permission denied" in h.adopt(status=1), "a folder that is read-only")
+
+
+@case(daemon=False, deadline=30)
+def another_port_from_before(t):
+    """product §2: the drop-in of an adopt that was killed, for a port that is free again, is made true."""
+    name = ".config/systemd/user/mcpgated.socket.d/adopt.conf"
+    for made, status in ((b"# Made by mcpgatectl adopt\n", 0), (b"# mine\n", 1)):
+        with home() as h:
+            h.put(CURSOR, PLAIN)
+            h.put(name, made + b"[Socket]\nListenStream=\nListenStream=127.0.0.1:1\n")
+            before = h.read(name)
+            told = h.adopt(status=status)
+            if status == 0:
+                ok(b"127.0.0.1:%d\n" % port_of(h) in h.read(name) and b":1\n" not in h.read(name), "the drop-in", h.read(name))
+            else:
+                eq((h.read(name), h.read(CURSOR), "adopt.conf is there already" in told), (before, PLAIN, True), told)
 
 
 # What a client writes that another has not: as it was, CRLF, a mark, TOML.
