@@ -51,12 +51,14 @@ static int setup(void **state)
 	token_watch = token_watch_new(&request, &watch_ops, NULL);
 	caller = (struct caller){ .endpoint = &endpoint, .access = access };
 	token_watch_begin(token_watch, &caller);
+	assert_int_equal(server.users, 1);
 	return token_watch != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	token_watch_end(&token_watch);
+	assert_int_equal(server.users, 0);
 	access_fini(&access);
 	deny_list_fini(&deny_list);
 	return router_stage_close(state);

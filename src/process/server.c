@@ -241,6 +241,7 @@ void server_share_stats(struct server *server, const struct server *other)
 
 void server_fini(struct server *server)
 {
+	CHECK(server->users == 0);
 	pins_fini(&server->pins);
 	stats_unref(&server->stats);
 }

@@ -38,11 +38,9 @@ int pool_setup_principals(void **state)
 
 int pool_teardown_principals(void **state)
 {
-	int result = client_stage_close(state);
-
 	principal_unref(&alice);
 	principal_unref(&bob);
-	return result;
+	return client_stage_close(state);
 }
 
 struct member *join(struct front *front)

@@ -48,11 +48,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	int result = client_stage_close(state);
-
 	principal_unref(&alice);
 	principal_unref(&bob);
-	return result;
+	return client_stage_close(state);
 }
 
 /* The i-th process answers initialize, whoever it is for. */

@@ -136,6 +136,8 @@ void router_use_seal_key(struct router *router, const unsigned char *key)
 
 void router_fini(struct router *router)
 {
+	const struct principal_set *principals = &router->sessions.principals;
+
 	session_set_fini(&router->sessions);
 	kept_sessions_fini(&router->kept_sessions);
 	process_slots_fini(&router->slots);
@@ -144,6 +146,7 @@ void router_fini(struct router *router)
 	schema_cache_fini(&router->schemas);
 	seal_keys_fini(&router->seal_keys);
 	CHECK(router->calls == 0);
+	CHECK(principals->by_key.count == 0 && principals->anonymous.refs == 1);
 	credentials_fini(&router->upstreams.credentials);
 	buf_fini(&router->upstreams.scratch);
 }
