@@ -2669,6 +2669,7 @@ static void over_servers_one_is_lost(void **state)
 	hears_nothing(process(count));
 	has_events(listener, CHANGED "|" PROMPTS_CHANGED "|" RESOURCES_CHANGED "|");
 	assert_int_equal(count_logged("leg_back endpoint=all server=b"), 1);
+	assert_int_equal(count_logged("leg_back"), 1);
 	assert_int_equal(count_logged("leg_lost endpoint=all"), 1);
 	hears_nothing(process(0));
 }

@@ -283,6 +283,10 @@ static void sampling_is_told_in_older_words(void **state)
 		"},{'role':'user','content':" TEXT "},{'role':'assistant','content':" AUDIO_TEXT
 		"}]}");
 	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
+		"{'messages':[{'role':'assistant','content':[" TEXT "," TEXT "]}]}",
+		"{'messages':[{'role':'assistant','content':" TEXT
+		"},{'role':'assistant','content':" TEXT "}]}");
+	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
 		"{'messages':[{'role':'system','content':[" TEXT "]},{'role':'user','content':[]},"
 		"{'role':'user','content':[{},{},{}]},{'role':'user','content':[" TOOL_USE
 		",1]},1]}",

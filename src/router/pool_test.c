@@ -361,6 +361,29 @@ static void calls_are_spread(void **state)
 	hears_nothing(process(0));
 }
 
+/* bridging.md §1.4: also where neither is full, whichever has been there for longer. */
+static void the_least_loaded_is_taken(void **state)
+{
+	struct member *a = begin();
+
+	servers[0].conf.calls_per_process = 3;
+	for (size_t i = 0; i < 4; i++)
+		request(a->client, CALL("1"));
+	for (size_t i = 2; i < 5; i++)
+		assert_non_null(fake_process_read(process(0)));
+	get_ready(1);
+	hears(process(1), CALL("2"));
+	request(a->client, CALL("2"));
+	hears(process(1), CALL("3"));
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	request(a->client, CALL("3"));
+	hears(process(0), CALL("5"));
+	says(process(1), RESULT("2"));
+	request(a->client, CALL("4"));
+	hears(process(1), CALL("4"));
+}
+
 /* bridging.md §1.4: nobody keeps others from waiting; who has most gives way, in calls or in bytes. */
 static void queue_is_shared_fairly(void **state)
 {
@@ -1695,6 +1718,27 @@ static void some_are_kept(void **state)
 	get_ready(2);
 }
 
+/* pool.min, bridging.md §1.5: who waits for notifications needs one, but does not make it fewer. */
+static void as_many_are_kept_for_subscribers(void **state)
+{
+	struct member *a = begin();
+
+	servers[0].conf.pool_min = 2;
+	pool_prepare(&router, &servers[0]);
+	settle();
+	get_ready(1);
+	request(a->client, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(2 * POOL_IDLE_MS);
+	pass(2 * POOL_IDLE_MS);
+	for (size_t i = 0; i < 2; i++) {
+		while (fake_process_read(process(i)) != NULL)
+			;
+		assert_false(process(i)->is_eof);
+	}
+}
+
 static void old_ones_are_replaced(void **state)
 {
 	struct member *a = begin();
@@ -1877,6 +1921,18 @@ static void shares_are_kept(void **state)
 	hears(process(2), CALL("3"));
 	hears_nothing(process(5)); /* he used it a moment ago, and she has her share */
 	assert_false(process(5)->is_eof);
+	calls[0] = request(a->client, CALL("1"));
+	pass(1000);
+	assert_false(process(5)->is_eof);
+	pass(1000); /* now he has not used it for long enough */
+	hears_nothing(process(5));
+	assert_true(process(5)->is_eof);
+	is_open(calls[0]);
+	exits(process(5), 0);
+	get_ready(6);
+	hears(process(6), CALL("2"));
+	says(process(6), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
 }
 
 /* The same where nobody has more than one: who has had it for longest gives way. */
@@ -2130,6 +2186,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(lost_cursors_are_not_tried_elsewhere),
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
+	TEST(the_least_loaded_is_taken),
 	TEST(queue_is_shared_fairly),
 	TEST(addresses_take_turns),
 	TEST(empty_queue_takes_any_call),
@@ -2186,6 +2243,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(restarts_are_no_crashes),
 	TEST(old_spares_may_end),
 	TEST(some_are_kept),
+	TEST(as_many_are_kept_for_subscribers),
 	TEST(old_ones_are_replaced),
 	TEST(many_sessions_get_more),
 	TEST(all_servers_have_a_limit),

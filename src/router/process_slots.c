@@ -246,7 +246,7 @@ static bool is_to_give(const struct pool *pool, const struct pool *to)
 {
 	size_t has = to->holder->count + to->holder->coming - to->is_promised;
 
-	return to->holder != pool->holder && count_kept(pool) > has + 1;
+	return count_kept(pool) > has + 1;
 }
 
 /* Whether one process less of `server` would make room for one of `to`. */

@@ -226,6 +226,27 @@ static void some_go_before_others(void **state)
 	begun(front);
 }
 
+/* §1.9 (2): who waits for notifications goes after who does not, although it has been idle for longer. */
+static void subscribers_go_after_others(void **state)
+{
+	struct front *front;
+
+	request(begin(0), SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(10);
+	begin(1);
+	pass(10);
+	begin(2);
+	pass(5000);
+	front = open_session(INITIALIZE_WITH(""));
+	stays(0);
+	stays(2);
+	goes(1);
+	welcomes(3);
+	begun(front);
+}
+
 /* §1.9 (3): as long as all are busy it is waited, but not for ever; and who waits for too much is refused. */
 static void waiting_is_limited(void **state)
 {
@@ -412,6 +433,142 @@ static void nobody_has_two_more_than_who_waits(void **state)
 	is_open(second);
 }
 
+/* §1.9 (6): who retires finishes, sleeps, and goes on, also if nobody waits for its place any more. */
+static void who_retires_goes_on(void **state)
+{
+	struct client *busy[3];
+	struct front *calls[3], *late, *front;
+
+	for (size_t i = 0; i < 3; i++) {
+		busy[i] = begin_as(alice, i);
+		calls[i] = request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(3999);
+	request(busy[2], CALL("2"));
+	hears(process(2), CALL("3"));
+	pass(1);
+	session_end(front->call.client->session, REASON_PEER_CLOSED);
+	late = request(busy[0], CALL("2"));
+	stays(0);
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
+	goes(0);
+	welcomes(3);
+	hears(process(3), CALL("2"));
+	says(process(3), RESULT("2"));
+	is_answered(late, RESULT("2"));
+	stays(1);
+	stays(2);
+}
+
+/* Sessions of the caller at the first server, with a call each, whose processes are the next ones. */
+static void begin_busy(struct principal *principal, struct client **busy, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t next = keeper.count;
+
+		busy[i] = begin_as(principal, next);
+		request(busy[i], CALL("1"));
+		hears(process(next), CALL("2"));
+	}
+}
+
+/* How many of these, whose processes are those from `first` on, get no more calls. */
+static size_t count_retired(struct client **busy, size_t first, size_t count)
+{
+	size_t retired = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		request(busy[i], CALL("3"));
+		retired += fake_process_read(process(first + i)) == NULL;
+	}
+	return retired;
+}
+
+/* §1.9 (6): one for each who waits, however long that one takes. */
+static void one_retires_for_each(void **state)
+{
+	struct client *busy[4];
+	struct front *front;
+
+	servers[0].conf.pool_max = 4;
+	begin_busy(alice, busy, 4);
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	pass(4000);
+	assert_int_equal(count_retired(busy, 0, 4), 1);
+	is_open(front);
+}
+
+/* Nor does any for one to whom a place is promised that becomes free otherwise. */
+static void none_retires_for_what_leaves(void **state)
+{
+	struct client *busy[4];
+	struct front *front;
+
+	servers[0].conf.pool_max = 5;
+	servers[0].conf.stop_grace_ms = 60000;
+	begin_busy(alice, busy, 4);
+	begin_as(alice, 4);
+	pass(5000);
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(9000);
+	hears_nothing(process(4));
+	assert_true(process(4)->is_eof);
+	assert_int_equal(count_retired(busy, 0, 4), 0);
+	goes(4);
+	welcomes(5);
+	begun(front);
+}
+
+/* Nor for one who only wants its process back. */
+static void none_retires_for_who_sleeps(void **state)
+{
+	struct client *busy[3], *sleeps;
+	struct front *front;
+
+	sleeps = begin_as(bob, 0);
+	request(sleeps, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	begin_busy(alice, busy, 2);
+	pass(5000);
+	front = open_session_as(alice, INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(3);
+	busy[2] = begun(front);
+	request(busy[2], CALL("1"));
+	hears(process(3), CALL("2"));
+	pass(9000);
+	assert_int_equal(count_retired(busy, 1, 3), 0);
+}
+
+/* limits.processes: nor at another server, unless that makes room, and its processes may be taken. */
+static void some_retire_at_another_server(void **state)
+{
+	struct client *busy[3];
+	struct front *front;
+
+	fleet.max = 4;
+	servers[1].conf.pool_max = 1;
+	begin_busy(alice, busy, 3);
+	front = open_session_at(&servers[1], alice, INITIALIZE_WITH(""));
+	welcomes(3);
+	request(begun(front), CALL("1"));
+	hears(process(3), CALL("2"));
+	for (size_t i = 0; i < 3; i++) {
+		front = open_session_at(&servers[1], bob, INITIALIZE_WITH(""));
+		pass(9000);
+		is_open(front);
+		assert_int_equal(count_retired(busy, 0, 3), i == 2);
+		session_end(front->call.client->session, REASON_PEER_CLOSED);
+		servers[1].conf.pool_max = 2;
+		servers[0].conf.reclaims = i == 0 ? RECLAIM_NEVER : RECLAIM_IDLE;
+	}
+}
+
 /* §1.9 (6): as many retire as are to go, whoever waits for more. */
 static void no_more_retire_than_are_owed(void **state)
 {
@@ -530,6 +687,29 @@ static void servers_give_way_to_each_other(void **state)
 	goes(1);
 	welcomes(2);
 	begun(front);
+}
+
+/* limits.processes, pool.max: what makes no room stays, at another server and at a full one. */
+static void servers_keep_what_helps_nobody(void **state)
+{
+	struct front *front;
+
+	fleet.max = 2;
+	servers[0].conf.pool_max = 1;
+	request(begin(0), CALL("1"));
+	hears(process(0), CALL("2"));
+	front = open_session_at(&servers[1], alice, INITIALIZE_WITH(""));
+	welcomes(1);
+	begun(front);
+	pass(5000);
+	front = open_session(INITIALIZE_WITH(""));
+	pass(5000);
+	is_open(front);
+	stays(0);
+	stays(1);
+	fleet.max = 3;
+	pass(1000);
+	stays(1);
 }
 
 /* A place that has become free is for whoever waits, before anything else that is to be started in the same turn. */
@@ -757,6 +937,27 @@ static void moments_are_left(void **state)
 	begun(front);
 }
 
+/* The same for one that comes to rest meanwhile. */
+static void moments_are_left_to_who_rests(void **state)
+{
+	struct front *calls[3], *front;
+
+	for (size_t i = 0; i < 3; i++) {
+		calls[i] = request(begin_as(alice, i), CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(1000);
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("1"));
+	pass(999);
+	stays(1);
+	pass(1);
+	goes(1);
+	welcomes(3);
+	begun(front);
+}
+
 /* §1.9 (5): who only wants its process back comes after all who wait for one. */
 static void subscribers_come_last(void **state)
 {
@@ -782,8 +983,22 @@ static void subscribers_come_last(void **state)
 	session_end(next->call.client->session, REASON_DELETED);
 	settle();
 	goes(2);
-	welcomes(3); /* for whom nobody waits any more */
+	hears(process(3), HANDSHAKE); /* for whom nobody waits any more */
+	next = open_session(INITIALIZE_WITH(""));
+	pass(5000);
+	stays(3); /* it is not there yet */
+	says(process(3), WELCOME);
+	hears(process(3), INITIALIZED);
 	hears(process(3), SUBSCRIBE("2"));
+	says(process(3), EMPTY("2"));
+	pass(1999);
+	stays(3);
+	pass(1);
+	goes(3);
+	welcomes(4);
+	begun(next);
+	pass(10000);
+	stays(4); /* nobody is stopped for whom nobody waits */
 }
 
 /* §1.9, §4: what was subscribed to may have changed while there was no process to tell. */
@@ -989,6 +1204,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(nothing_is_forgotten),
 	TEST(who_works_keeps_it),
 	TEST(some_go_before_others),
+	TEST(subscribers_go_after_others),
 	TEST(waiting_is_limited),
 	TEST(equals_do_not_push_each_other_out),
 	TEST(what_leaves_is_waited_for),
@@ -997,16 +1213,23 @@ static const struct CMUnitTest tests[] = {
 	TEST(overlapping_calls_are_no_excuse),
 	TEST(who_finishes_gets_another),
 	TEST(nobody_has_two_more_than_who_waits),
+	TEST(who_retires_goes_on),
+	TEST(one_retires_for_each),
+	TEST(none_retires_for_what_leaves),
+	TEST(none_retires_for_who_sleeps),
+	TEST(some_retire_at_another_server),
 	TEST(no_more_retire_than_are_owed),
 	TEST(least_comes_first),
 	TEST(memory_may_be_worth_more),
 	TEST(servers_give_way_to_each_other),
+	TEST(servers_keep_what_helps_nobody),
 	TEST(who_waits_comes_before_spares),
 	TEST(sleep_comes_by_itself),
 	TEST(who_is_gone_sleeps),
 	TEST(who_left_is_not_waited_for),
 	TEST(shares_are_for_who_has_less),
 	TEST(moments_are_left),
+	TEST(moments_are_left_to_who_rests),
 	TEST(subscribers_come_last),
 	TEST(updates_are_not_missed),
 	TEST(who_sleeps_does_not_wait),

@@ -237,6 +237,19 @@ def notifications_that_are_calls(t):
 
 
 @case(daemon=False)
+def notifications_that_are_refused(t):
+    """SEC-63: also what asks for no answer has a record when it is refused."""
+    records = audited(t)
+    s = t.session()
+    records.wait("end")
+    mine, s.id = s.id, "A" * 32
+    eq(s.post({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}).status, 404)
+    s.id = mine
+    record = records.wait("refusal")[0]
+    eq((record["reason"], record["method"]), ("unknown_session", "notifications/progress"))
+
+
+@case(daemon=False)
 def names_do_not_inject(t):
     """SEC-63 REL-48: names of tools and callers that look like records, or have line breaks, stay within one text."""
     records = audited(t)
