@@ -404,13 +404,12 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 }
 
 /*
- * Whether copies of its pipes are kept for a next gateway: only a session's own process can have an owner. They take no
- * more than half of our descriptors, as a gateway is made with what is left.
+ * Whether copies of its pipes are kept for a next gateway. They take no more than half of our descriptors, as a gateway
+ * is made with what is left.
  */
 static bool row_may_outlive(const struct children *children, const struct row *row)
 {
-	return row_server(children, row)->conf.isolation == ISOLATION_SESSION &&
-	       row->fds[0] < children->pipes_below && row->fds[1] < children->pipes_below &&
+	return row->fds[0] < children->pipes_below && row->fds[1] < children->pipes_below &&
 	       row->fds[2] < children->pipes_below;
 }
 

@@ -3,7 +3,7 @@
  * Another version of the program takes the place of this one in the same process, so that for systemd
  * the daemon goes on, and the processes of servers stay its children. The keeper has the new program
  * check the configuration; the gateway finishes its calls and exits; then the program is executed with
- * what it has to know: open sockets, memory files, and the processes of sessions. If it cannot go on
+ * what it has to know: open sockets, memory files, and the processes of servers. If it cannot go on
  * with that, it executes the program before, which can.
  *
  *	idle -> checking -> handing over

@@ -69,7 +69,8 @@ static void tell(struct fake_keeper *keeper, const struct ipc_message *message)
 	CHECK(ipc_send(keeper->fd, message, NULL) == 0);
 }
 
-void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
+/* fds_r: our ends */
+static void make_pipes(struct fake_process *process, int fds_r[3])
 {
 	int in[2];
 	int out[2];
@@ -82,13 +83,36 @@ void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
 	process->out = out[1];
 	process->err = err[1];
 	process->is_started = true;
-	tell(keeper, &(struct ipc_message){ .type = IPC_STARTED,
-					    .started = { process->id, (int)(1000 + process->id) },
-					    .fds = { in[1], out[0], err[0] },
-					    .fd_count = 3 });
-	close(in[1]);
-	close(out[0]);
-	close(err[0]);
+	fds_r[0] = in[1];
+	fds_r[1] = out[0];
+	fds_r[2] = err[0];
+}
+
+void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
+{
+	struct ipc_message message = { .type = IPC_STARTED,
+				       .started = { process->id, (int)(1000 + process->id) },
+				       .fd_count = 3 };
+
+	make_pipes(process, message.fds);
+	tell(keeper, &message);
+	for (size_t i = 0; i < message.fd_count; i++)
+		close(message.fds[i]);
+}
+
+void fake_keeper_offer(struct fake_keeper *keeper, struct slice owner,
+		       struct ipc_message *message_r)
+{
+	struct fake_process *process = &keeper->processes[keeper->count++];
+
+	CHECK(keeper->count < FAKE_PROCESSES_MAX);
+	*process = (struct fake_process){ .id = (uint64_t)1 << 62 | keeper->count };
+	*message_r =
+		(struct ipc_message){ .type = IPC_INHERIT,
+				      .inherit = { process->id, 0, (int)(1000 + keeper->count) },
+				      .texts = { owner },
+				      .fd_count = 3 };
+	make_pipes(process, message_r->fds);
 }
 
 static void asked_to_start(struct fake_keeper *keeper, const struct ipc_message *message)

@@ -16,6 +16,8 @@
 
 #define FAKE_PROCESSES_MAX 128
 
+struct ipc_message;
+
 struct fake_process {
 	uint64_t id;
 	uint32_t server;
@@ -51,6 +53,9 @@ void fake_keeper_fini(struct fake_keeper *keeper);
 void fake_keeper_serve(struct fake_keeper *keeper);
 /* Starts a process that was held back. */
 void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process);
+/* Another process, of the gateway before and of server 0: what IPC_INHERIT brings. The descriptors are the caller's. */
+void fake_keeper_offer(struct fake_keeper *keeper, struct slice owner,
+		       struct ipc_message *message_r);
 /* Runs the loop and serves, until nothing is left to do (a few turns). */
 void fake_keeper_settle(struct fake_keeper *keeper);
 /* The process exits: its pipes close, and the keeper reports it. */

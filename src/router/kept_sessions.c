@@ -32,6 +32,7 @@
 #define DIGEST_TEXT 43                           /* the length of a digest in base64url */
 #define LINE_BEGIN "{\"id\":"
 #define LEG_BEGIN "{\"leg\":"
+#define POOL_BEGIN "{\"pool\":"
 #define HOLDING_MS 1000
 
 /* ---- lines ---- */
@@ -149,6 +150,11 @@ static struct kept_session *kept_at(struct list *node)
 	return container_of(node, struct kept_session, link);
 }
 
+static struct kept_pool *kept_pool_at(struct list *node)
+{
+	return container_of(node, struct kept_pool, link);
+}
+
 static uint64_t key_of(const struct kept_sessions *kept, const struct digest *id)
 {
 	return text_hash(kept->seed, slice_of((const char *)id->bytes, DIGEST_BYTES));
@@ -161,6 +167,38 @@ static struct kept_session *find_asleep(const struct kept_sessions *kept, const 
 		struct kept_session *one = container_of(at, struct kept_session, by_id);
 
 		if (memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
+			return one;
+	}
+	return NULL;
+}
+
+static struct kept_pool *kept_pool_new(struct kept_sessions *kept, const struct digest *id)
+{
+	struct kept_pool *one = mem_zalloc(sizeof(*one));
+
+	one->id = *id;
+	list_init(&one->processes);
+	list_append(&kept->pools, &one->link);
+	return one;
+}
+
+static void kept_pool_drop(struct kept_pool *one)
+{
+	CHECK(list_is_empty(&one->processes));
+	if (one->pool != NULL)
+		one->pool->kept = NULL;
+	list_remove(&one->link);
+	buf_fini(&one->line);
+	free(one);
+}
+
+/* Of the gateway before. */
+static struct kept_pool *find_pool(const struct kept_sessions *kept, const struct digest *id)
+{
+	LIST_FOREACH(node, &kept->pools) {
+		struct kept_pool *one = kept_pool_at(node);
+
+		if (one->pool == NULL && memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
 			return one;
 	}
 	return NULL;
@@ -186,6 +224,18 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 	buf_fini(&one->line);
 	buf_fini(&one->streams);
 	free(one);
+}
+
+static void drop_pools(struct kept_sessions *kept)
+{
+	LIST_FOREACH_SAFE(node, &kept->pools) {
+		struct kept_pool *one = kept_pool_at(node);
+
+		LIST_FOREACH_SAFE(at, &one->processes)
+			upstream_close(container_of(at, struct upstream, link),
+				       REASON_IDLE_TIMEOUT);
+		kept_pool_drop(one);
+	}
 }
 
 static void drop_asleep(struct kept_sessions *kept)
@@ -261,6 +311,19 @@ static void put_all(struct kept_sessions *kept, struct putting *put)
 	}
 }
 
+/* One that has no room is begun anew by the next gateway. */
+static void put_pools(const struct kept_sessions *kept, struct putting *put)
+{
+	LIST_FOREACH(node, &kept->pools) {
+		const struct buf *line = &kept_pool_at(node)->line;
+
+		if (line->len > KEPT_SESSIONS_TEXT_BYTES - put->at)
+			continue;
+		memcpy(put->text + put->at, line->data, line->len);
+		put->at += line->len;
+	}
+}
+
 static void save(struct kept_sessions *kept)
 {
 	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
@@ -276,6 +339,7 @@ static void save(struct kept_sessions *kept)
 	put_all(kept, &put);
 	put.is_of_legs = true;
 	put_all(kept, &put);
+	put_pools(kept, &put);
 	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, put.at);
 	kept->saved_at_ms = clock_now_ms();
 	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
@@ -296,16 +360,38 @@ static void save_rest(struct kept_sessions *kept)
 
 /* ---- reading ---- */
 
+static bool read_id(struct slice line, struct slice begin, struct digest *id_r)
+{
+	size_t n;
+
+	return slice_has_prefix(line, begin) && line.n >= begin.n + 1 + DIGEST_TEXT &&
+	       text_from_base64url(slice_of(line.p + begin.n + 1, DIGEST_TEXT), id_r->bytes, &n) ==
+		       0;
+}
+
+/* The same of a pool. */
+static bool take_pool_line(struct kept_sessions *kept, struct slice line)
+{
+	struct kept_pool *one;
+	struct digest id;
+
+	if (!read_id(line, SLICE_LIT(POOL_BEGIN), &id))
+		return false;
+	if (find_pool(kept, &id) != NULL)
+		return true; /* of processes of two gateways before */
+	one = kept_pool_new(kept, &id);
+	buf_append_slice(&one->line, line);
+	buf_append_char(&one->line, '\n');
+	return true;
+}
+
 /* Only the id is looked at here: most lines will never be needed. Returns whether it has one. */
 static bool take_line(struct kept_sessions *kept, struct slice line, bool is_leg)
 {
-	struct slice begin = is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN);
 	struct kept_session *one;
 	struct digest id;
-	size_t n;
 
-	if (!slice_has_prefix(line, begin) || line.n < begin.n + 1 + DIGEST_TEXT ||
-	    text_from_base64url(slice_of(line.p + begin.n + 1, DIGEST_TEXT), id.bytes, &n) < 0 ||
+	if (!read_id(line, is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN), &id) ||
 	    find_asleep(kept, &id) != NULL)
 		return false;
 	one = mem_zalloc(sizeof(*one));
@@ -331,11 +417,13 @@ static void load(struct kept_sessions *kept)
 	while (text.n > 0) {
 		struct slice line = slice_cut(&text, '\n');
 		bool is_leg = slice_has_prefix(line, SLICE_LIT(LEG_BEGIN));
+		bool is_pool = slice_has_prefix(line, SLICE_LIT(POOL_BEGIN));
 		bool is_taken = line.n <= LINE_MAX &&
-				(is_leg || count < 2 * kept->conf->max_sessions) &&
-				take_line(kept, line, is_leg);
+				(is_pool ? take_pool_line(kept, line) :
+					   (is_leg || count < 2 * kept->conf->max_sessions) &&
+						   take_line(kept, line, is_leg));
 
-		count += is_taken && !is_leg;
+		count += is_taken && !is_leg && !is_pool;
 		bad += !is_taken;
 	}
 	if (count + bad > 0)
@@ -524,9 +612,9 @@ static bool is_denied(const struct kept_sessions *kept, struct slice line)
 }
 
 /* Without its line end, if it is JSON; else empty. */
-static struct slice line_of(const struct kept_session *one)
+static struct slice line_of(const struct buf *text)
 {
-	struct slice line = slice_of(one->line.data, one->line.len - 1);
+	struct slice line = slice_of(text->data, text->len - 1);
 	at_end(buf_fini) struct buf valid = { 0 };
 
 	if (canonical_append(&valid, line, DEPTH_MAX) < 0)
@@ -554,7 +642,7 @@ static void on_denial(struct deny_observer *observer, struct slice issuer, enum 
 	struct kept_sessions *kept = container_of(observer, struct kept_sessions, denials);
 
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = line_of(kept_at(node));
+		struct slice line = line_of(&kept_at(node)->line);
 
 		if (line.n == 0 || is_named(line, issuer, by, name))
 			kept_session_forget(kept, kept_at(node));
@@ -564,7 +652,7 @@ static void on_denial(struct deny_observer *observer, struct slice issuer, enum 
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server)
 {
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = line_of(kept_at(node));
+		struct slice line = line_of(&kept_at(node)->line);
 
 		if (line.n == 0 ||
 		    slice_is_equal(scan_plain_string(scan_member(line, SLICE_LIT("server"))),
@@ -579,7 +667,7 @@ void kept_sessions_forget_owner(struct kept_sessions *kept, const struct princip
 
 	digest_owner(owner, &digest);
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = line_of(kept_at(node));
+		struct slice line = line_of(&kept_at(node)->line);
 
 		if (line.n == 0 || is_digest(scan_member(line, SLICE_LIT("owner")), &digest))
 			kept_session_forget(kept, kept_at(node));
@@ -599,7 +687,7 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 	one = find_asleep(kept, &digest);
 	if (one == NULL)
 		return NULL;
-	line = line_of(one);
+	line = line_of(&one->line);
 	digest_owner(principal, &digest);
 	is_theirs = line.n > 0 && read_state(line, state_r) &&
 		    is_digest(fixed_member(line, state_r->params, SLICE_LIT("owner")), &digest) &&
@@ -673,8 +761,10 @@ static void on_process_closed(struct upstream *upstream)
 
 	if (one == NULL)
 		one = find_holder(&kept->live, upstream);
-	CHECK(one != NULL);
-	one->process = NULL;
+	if (one != NULL)
+		one->process = NULL;
+	else
+		list_remove(&upstream->link);
 }
 
 static void on_process_lost(not_used struct upstream *upstream, not_used enum reason reason)
@@ -694,24 +784,41 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 	struct router *router = container_of(kept, struct router, kept_sessions);
 	struct slice owner = message->texts[0], name = slice_str(server->conf.name);
 	struct kept_session *one;
+	struct upstream *process;
+	struct kept_pool *pool;
 	struct digest id;
 
-	if (owner.n != IPC_OWNER_BYTES || server->is_retired)
+	if (owner.n < DIGEST_BYTES || server->is_retired)
 		return false;
 	memcpy(id.bytes, owner.p, DIGEST_BYTES);
-	one = find_asleep(kept, &id);
-	if (one == NULL || one->process != NULL ||
-	    !slice_is_equal(scan_plain_string(scan_member(line_of(one), SLICE_LIT("server"))),
-			    name))
+	one = owner.n == IPC_OWNER_BYTES ? find_asleep(kept, &id) : NULL;
+	pool = owner.n == DIGEST_BYTES ? find_pool(kept, &id) : NULL;
+	if (pool == NULL && (one == NULL || one->process != NULL ||
+			     !slice_is_equal(scan_plain_string(scan_member(line_of(&one->line),
+									   SLICE_LIT("server"))),
+					     name)))
 		return false;
-	memcpy(one->process_bond.bytes, owner.p + DIGEST_BYTES, DIGEST_BYTES);
-	one->process = stdio_inherit(&router->upstreams, server, &process_ops,
-				     message->inherit.child, message->inherit.pid, message->fds);
+	process = stdio_inherit(&router->upstreams, server, &process_ops, message->inherit.child,
+				message->inherit.pid, message->fds);
+	if (pool != NULL) {
+		list_append(&pool->processes, &process->link);
+	} else {
+		memcpy(one->process_bond.bytes, owner.p + DIGEST_BYTES, DIGEST_BYTES);
+		one->process = process;
+	}
 	if (!timer_is_running(&kept->holding)) {
 		kept->held_since_ms = clock_now_ms();
 		timer_start(kept->loop, &kept->holding, HOLDING_MS);
 	}
 	return true;
+}
+
+void kept_sessions_note_all_inherited(struct kept_sessions *kept)
+{
+	LIST_FOREACH_SAFE(node, &kept->pools)
+		if (kept_pool_at(node)->pool == NULL &&
+		    list_is_empty(&kept_pool_at(node)->processes))
+			kept_pool_drop(kept_pool_at(node));
 }
 
 struct upstream *kept_session_take_process(struct client *client)
@@ -727,13 +834,16 @@ struct upstream *kept_session_take_process(struct client *client)
 		return NULL;
 	}
 	one->process = NULL;
+	process->revision = client->pool->agreed;
 	return process;
 }
 
 /* Whether the client of a session that holds a process has had its time. */
 static bool is_over(const struct kept_sessions *kept, const struct server *server)
 {
-	uint64_t most_ms = server->conf.sleep_gone_ms > 0 ? server->conf.sleep_gone_ms :
+	bool is_shared = server->conf.isolation != ISOLATION_SESSION;
+	uint64_t most_ms = is_shared                      ? server->conf.idle_ms :
+			   server->conf.sleep_gone_ms > 0 ? server->conf.sleep_gone_ms :
 							    server->conf.sleep_after_ms;
 
 	return server->is_retired ||
@@ -755,12 +865,33 @@ static bool end_old(const struct kept_sessions *kept, struct list *list)
 	return is_held;
 }
 
+/* The same of shared pools. */
+static bool end_old_of_pools(struct kept_sessions *kept)
+{
+	bool is_held = false;
+
+	LIST_FOREACH(node, &kept->pools) {
+		struct kept_pool *one = kept_pool_at(node);
+
+		LIST_FOREACH_SAFE(at, &one->processes) {
+			struct upstream *process = container_of(at, struct upstream, link);
+
+			if (is_over(kept, process->server))
+				upstream_close(process, REASON_IDLE_TIMEOUT);
+		}
+		is_held |= !list_is_empty(&one->processes);
+	}
+	kept_sessions_note_all_inherited(kept);
+	return is_held;
+}
+
 static void on_holding(struct timer *timer)
 {
 	struct kept_sessions *kept = container_of(timer, struct kept_sessions, holding);
 	bool are_asleep = end_old(kept, &kept->asleep), are_live = end_old(kept, &kept->live);
+	bool are_shared = end_old_of_pools(kept);
 
-	if (are_asleep || are_live)
+	if (are_asleep || are_live || are_shared)
 		timer_start(kept->loop, timer, HOLDING_MS);
 }
 
@@ -780,6 +911,16 @@ void kept_sessions_give_way(struct kept_sessions *kept, const struct server *ser
 			return;
 		}
 	}
+	LIST_FOREACH(node, &kept->pools) {
+		struct list *processes = &kept_pool_at(node)->processes;
+		struct upstream *process = container_of(processes->next, struct upstream, link);
+
+		if (!list_is_empty(processes) && (is_any || process->server == server)) {
+			kept->gave_way_ms = clock_now_ms();
+			upstream_close(process, REASON_IDLE_TIMEOUT);
+			return;
+		}
+	}
 }
 
 static void end_processes_of(struct list *list, enum reason reason)
@@ -793,7 +934,102 @@ void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
 {
 	end_processes_of(&kept->asleep, reason);
 	end_processes_of(&kept->live, reason);
+	LIST_FOREACH(node, &kept->pools)
+		LIST_FOREACH_SAFE(at, &kept_pool_at(node)->processes)
+			upstream_close(container_of(at, struct upstream, link), reason);
 	timer_stop(&kept->holding);
+}
+
+/* ---- shared pools ---- */
+
+static void digest_pool(const struct pool *pool, struct digest *digest_r)
+{
+	struct slice server = slice_str(pool->server->conf.name), class = slice_str(pool->class);
+	struct slice claims = buf_slice(&pool->setup.claims);
+	at_end(buf_fini) struct buf text = { 0 };
+	struct digest owner = { { 0 } };
+
+	if (pool->principal != NULL)
+		digest_owner(pool->principal, &owner);
+	buf_append(&text, (const char *)owner.bytes, DIGEST_BYTES);
+	buf_printf(&text, "%zu:%.*s%zu:%.*s%zu:%.*s", server.n, SLICE_ARG(server), class.n,
+		   SLICE_ARG(class), claims.n, SLICE_ARG(claims));
+	digest_bytes(buf_slice(&text), digest_r);
+}
+
+static void write_pool(struct kept_pool *one)
+{
+	const struct pool *pool = one->pool;
+
+	one->line.len = 0;
+	buf_append_str(&one->line, POOL_BEGIN);
+	append_digest(&one->line, &one->id);
+	buf_append_str(&one->line, ",\"server\":");
+	write_string(&one->line, slice_str(pool->server->conf.name));
+	buf_printf(&one->line,
+		   ",\"agreed\":\"%.*s\",\"described\":", SLICE_ARG(pool->agreed->name));
+	splice_append(&one->line, pool->memory.described->text, NULL, 0, SPLICE_ONE_LINE);
+	buf_append_str(&one->line, "}\n");
+}
+
+void kept_pool_note_process(struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+	struct kept_sessions *kept = &pool->router->kept_sessions;
+	struct digest id;
+
+	CHECK(pool_is_shared(pool) && upstream_is_serving(upstream));
+	if (upstream->child == NULL || pool_is_leased(pool) || pool_is_retired(pool) ||
+	    !kept->is_on || kept->file == NULL)
+		return;
+	digest_pool(pool, &id);
+	if (pool->kept == NULL) {
+		pool->kept = kept_pool_new(kept, &id);
+		pool->kept->pool = pool;
+	}
+	write_pool(pool->kept);
+	spawned_note_owner(&upstream->child->spawned,
+			   slice_of((const char *)id.bytes, DIGEST_BYTES));
+	note(kept);
+}
+
+void kept_pool_end(struct pool *pool)
+{
+	if (pool->kept == NULL)
+		return;
+	kept_pool_drop(pool->kept);
+	note(&pool->router->kept_sessions);
+}
+
+struct upstream *kept_pool_take_process(struct pool *pool)
+{
+	struct kept_sessions *kept = &pool->router->kept_sessions;
+	const struct revision *agreed;
+	struct upstream *process;
+	struct kept_pool *one;
+	struct slice name, line;
+	struct digest id;
+
+	digest_pool(pool, &id);
+	one = find_pool(kept, &id);
+	if (one == NULL || list_is_empty(&one->processes))
+		return NULL;
+	process = container_of(one->processes.next, struct upstream, link);
+	line = line_of(&one->line);
+	name = scan_plain_string(scan_member(line, SLICE_LIT("agreed")));
+	agreed = revision_is_modern(name) ? &revision_modern : revision_find(name);
+	list_remove(&process->link);
+	if (process->server == pool->server && agreed != NULL) {
+		process->revision = agreed;
+		msg_unref(&pool->inherited_result);
+		pool->inherited_result = msg_new(scan_member(line, SLICE_LIT("described")).text);
+	} else {
+		upstream_close(process, REASON_RETIRED);
+		process = NULL;
+	}
+	if (list_is_empty(&one->processes))
+		kept_pool_drop(one);
+	return process;
 }
 
 /* ---- beginning and end ---- */
@@ -803,6 +1039,7 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
 	*kept = (struct kept_sessions){ .loop = loop };
 	list_init(&kept->live);
 	list_init(&kept->asleep);
+	list_init(&kept->pools);
 	timer_init(&kept->saving, on_saving);
 	timer_init(&kept->forgetting, on_forgetting);
 	timer_init(&kept->holding, on_holding);
@@ -836,8 +1073,10 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
 	if (kept->is_on == is_on)
 		return;
 	kept->is_on = is_on;
-	if (!is_on)
+	if (!is_on) {
 		drop_asleep(kept);
+		drop_pools(kept);
+	}
 	while (!is_on && !list_is_empty(&kept->live)) {
 		struct kept_session *one = kept_at(kept->live.next);
 
@@ -937,6 +1176,7 @@ void kept_sessions_fini(struct kept_sessions *kept)
 	timer_stop(&kept->forgetting);
 	timer_stop(&kept->holding);
 	drop_asleep(kept);
+	drop_pools(kept);
 	map_fini(&kept->by_id);
 	if (kept->file != NULL)
 		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);

@@ -2,10 +2,13 @@
 /* What later gateways know of a session, and whom they tell.  bridging.md §4.1, FRONT-SESS-05, SEC-68 */
 #include "router/kept_sessions.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "io/ipc.h"
 #include "router/pool_stage.h"
 
 #define IDLE_MS 3600000
@@ -14,6 +17,7 @@
 static struct kept_sessions *kept;
 static char id[SESSION_ID_LENGTH + 1];
 static int memory;
+static void *mapped; /* what all gateways share */
 
 static int setup(void **state)
 {
@@ -25,6 +29,9 @@ static int setup(void **state)
 	kept = &router.kept_sessions;
 	assert_true(memory >= 0);
 	assert_int_equal(ftruncate(memory, (off_t)KEPT_SESSIONS_FILE_BYTES), 0);
+	mapped =
+		mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	assert_true(mapped != MAP_FAILED);
 	kept_sessions_open(kept, keeper.spawner, memory, true, &router.sessions.conf);
 	return 0;
 }
@@ -32,6 +39,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	close(memory);
+	munmap(mapped, KEPT_SESSIONS_FILE_BYTES);
 	return pool_teardown_principals(state);
 }
 
@@ -279,6 +287,110 @@ static void legs_take_no_room(void **state)
 	buf_fini(&params);
 }
 
+/* ---- shared pools ---- */
+
+/* The last one's process is offered as the pool's whose line is the last of the text. */
+static bool offer_for(const char *id_text)
+{
+	struct ipc_message message;
+	unsigned char owner[DIGEST_BYTES + 2];
+	size_t n;
+
+	assert_int_equal(text_from_base64url(slice_of(id_text, 43), owner, &n), 0);
+	fake_keeper_offer(&keeper, slice_of((const char *)owner, DIGEST_BYTES), &message);
+	if (kept_sessions_inherit(kept, &servers[0], &message))
+		return true;
+	for (size_t i = 0; i < message.fd_count; i++)
+		close(message.fds[i]);
+	return false;
+}
+
+/* It answers the ping that it has been sent. */
+static void pongs(struct fake_process *process)
+{
+	const char *ping = fake_process_read(process);
+	struct buf text = { 0 };
+
+	assert_non_null(ping);
+	assert_non_null(strstr(ping, "\"method\":\"ping\""));
+	buf_printf(&text, "{'jsonrpc':'2.0','id':%lu,'result':{}}",
+		   strtoul(strstr(ping, "\"id\":") + 5, NULL, 10));
+	says(process, buf_terminate(&text));
+	buf_fini(&text);
+}
+
+/* The next gateway reads `now` in place of `before`, and has no pool yet. */
+static void next_gateway_reads(const char *before, const char *now)
+{
+	struct buf text = { 0 };
+	struct slice was = text_of();
+	const char *at = memmem(was.p, was.n, before, strlen(before));
+
+	assert_non_null(at);
+	buf_append(&text, was.p, (size_t)(at - was.p));
+	buf_append_str(&text, now);
+	buf_append(&text, at + strlen(before), was.n - (size_t)(at - was.p) - strlen(before));
+	pool_end_all(&router, REASON_DRAINING);
+	settle();
+	kept_sessions_fini(kept);
+	kept_sessions_init(kept, router.loop);
+	memcpy(halves_begin(mapped, KEPT_SESSIONS_TEXT_BYTES), text.data, text.len);
+	halves_end(mapped, KEPT_SESSIONS_TEXT_BYTES, text.len);
+	kept_sessions_open(kept, keeper.spawner, memory, true, &router.sessions.conf);
+	buf_fini(&text);
+}
+
+/* What the gateway before has left, and whether its process is used without another handshake. */
+static void a_pool_goes_on(void **state)
+{
+	static const struct {
+		const char *before, *now;
+		bool is_taken, is_asked, goes_on;
+	} rows[] = {
+		{ "{\"pool\":", "{\"pool\":", true, true, true },
+		{ "\"agreed\":\"2025-11-25\"", "\"agreed\":\"1999-01-01\"", true, false, false },
+		{ "\"described\":{", "\"described\":{\"x\":", true, false, false },
+		{ "\"described\":{", "\"other\":{", true, true, false },
+		{ "\"described\":{", "\"described\":[1],\"x\":{", true, true, false },
+		{ "\"protocolVersion\"", "\"x\"", true, true, false },
+		{ "{\"pool\":", "{\"hole\":", false, false, false },
+	};
+
+	servers[0].conf.isolation = ISOLATION_SHARED;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct front *front = open_session_as(alice, INITIALIZE);
+		size_t old = keeper.count - 1;
+		char pool_id[43];
+		struct slice text;
+		const char *at;
+
+		assert_non_null(fake_process_read(process(old)));
+		says(process(old), WELCOME);
+		hears(process(old), INITIALIZED);
+		text = text_of();
+		at = memmem(text.p, text.n, "{\"pool\":\"", 9);
+		assert_non_null(at);
+		memcpy(pool_id, at + 9, sizeof(pool_id));
+		session_end(front->call.client->session, REASON_DELETED);
+		next_gateway_reads(rows[i].before, rows[i].now);
+		exits(process(old), 0);
+		assert_int_equal(offer_for(pool_id), rows[i].is_taken);
+		kept_sessions_note_all_inherited(kept);
+		front = open_session_as(alice, INITIALIZE);
+		if (rows[i].is_asked)
+			pongs(process(old + 1));
+		assert_int_equal(front->call.client->session->state == SESSION_LIVE,
+				 rows[i].goes_on);
+		assert_null(rows[i].goes_on ? fake_process_read(process(old + 1)) : NULL);
+		assert_int_equal(keeper.count, old + (rows[i].goes_on ? 2 : 3));
+		session_end(front->call.client->session, REASON_DELETED);
+		pool_end_all(&router, REASON_DRAINING);
+		settle();
+		for (size_t j = old + 1; j < keeper.count; j++)
+			exits(process(j), 0);
+	}
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -287,7 +399,7 @@ int main(void)
 		CASE(a_session_goes_on),   CASE(a_denied_session_does_not_go_on),
 		CASE(how_a_session_ends),  CASE(nobody_comes_back),
 		CASE(it_cannot_go_on_now), CASE(they_are_too_many),
-		CASE(legs_take_no_room),
+		CASE(legs_take_no_room),   CASE(a_pool_goes_on),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -419,8 +419,8 @@ static void pool_admit_to_shared(struct pool *pool)
 
 static void pool_on_pump(struct task *task);
 
-/* The client knows already what the server has said of itself. */
-static void pool_on_inherited(struct upstream *upstream)
+/* The session's client knows already what the server has said of itself. */
+static void pool_on_own_inherited(struct upstream *upstream)
 {
 	struct pool *pool = upstream->pool;
 
@@ -453,7 +453,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 		result = scan_member(pool->initialize_result->text, SLICE_LIT("result")).text;
 	}
 	server_capabilities_read(&pool->capabilities, result, upstream_is_modern(upstream));
-	if (!upstream_is_modern(upstream))
+	if (upstream->era == &upstream_era_legacy)
 		send_initialized(upstream);
 	pool->router->pool_ops->on_ready(upstream, is_first, is_other);
 	if (pool_is_shared(pool))
@@ -465,13 +465,39 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 		pool_on_pump(&pool->pump);
 }
 
+static const struct revision *read_agreed(struct slice initialize_result)
+{
+	return revision_find(
+		scan_plain_string(scan_member(initialize_result, SLICE_LIT("protocolVersion"))));
+}
+
+/* Its server has described itself to the gateway before. */
+static void pool_on_inherited(struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+	struct slice text = pool->inherited_result->text;
+	at_end(msg_unref) struct msg *now = intake_again(pool->server, &scan_limits_none, text);
+
+	/* As when it was written: whoever left it is believed no more than a server. */
+	if (now != NULL && now->env->kind == ENVELOPE_RESULT &&
+	    read_agreed(now->env->result.text) == upstream->revision) {
+		pool_on_ready(upstream, now->env, scan_member(text, SLICE_LIT("result")).text);
+		return;
+	}
+	pool->starting--; /* it has answered */
+	upstream_close(upstream, REASON_CHILD_PROTOCOL_ERROR);
+	pool_wake(pool);
+}
+
 static void pool_on_answer(struct upstream *upstream, const struct envelope *response,
 			   struct slice described)
 {
-	if (upstream->era == &upstream_era_inherited)
+	if (upstream->era != &upstream_era_inherited)
+		pool_on_ready(upstream, response, described);
+	else if (pool_is_shared(upstream->pool))
 		pool_on_inherited(upstream);
 	else
-		pool_on_ready(upstream, response, described);
+		pool_on_own_inherited(upstream);
 }
 
 static void pool_on_refused(struct upstream *upstream, const struct envelope *response)
@@ -526,6 +552,8 @@ static void pool_on_closed(struct upstream *upstream)
 	pool->upstream_count--;
 	if (!pool_is_shared(pool))
 		return;
+	if (pool->upstream_count == 0)
+		kept_pool_end(pool);
 	if (upstream_is_serving(upstream) && pool->upstream_count == 0)
 		pool_memory_begin(pool);
 	pool_wake(pool);
@@ -593,21 +621,20 @@ static const struct upstream_owner_ops owner_ops = {
 
 static void pool_set_era(struct pool *pool, struct upstream *upstream)
 {
-	bool is_modern = upstream->is_inherited ? pool->agreed->is_modern :
+	bool is_modern = upstream->is_inherited ? upstream->revision->is_modern :
 						  era_of(pool->server) == ERA_MODERN;
 
 	pool->setup.era = is_modern              ? &upstream_era_modern :
 			  upstream->is_inherited ? &upstream_era_inherited :
 						   &upstream_era_legacy;
-	if (upstream->is_inherited)
-		upstream->revision = pool->agreed;
 }
 
 static enum reason pool_start_upstream(struct pool *pool)
 {
 	struct router *router = pool->router;
 	struct pool_member *only = pool_is_shared(pool) ? NULL : pool_only_member(pool);
-	struct upstream *warm = only != NULL ? kept_session_take_process(only->client) : NULL;
+	struct upstream *warm = only != NULL ? kept_session_take_process(only->client) :
+					       kept_pool_take_process(pool);
 	struct upstream *upstream;
 	uint64_t wait_ms = 0;
 
@@ -858,7 +885,9 @@ static void pool_free(struct pool *pool)
 	trial_waiter_leave(&pool->verdict);
 	trial_waiter_leave(&pool->aside);
 	pool_memory_fini(pool);
+	CHECK(pool->kept == NULL);
 	pool->router->pool_ops->on_end(pool);
+	msg_unref(&pool->inherited_result);
 	msg_unref(&pool->setup.initialize);
 	buf_fini(&pool->setup.claims);
 	principal_unref(&pool->setup.principal);

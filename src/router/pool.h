@@ -118,8 +118,11 @@ struct pool {
 	struct subscriptions subscriptions;
 	size_t subscribing_bytes; /* of requests that wait for another one's answer */
 	struct notices notices;
-	struct url_pending urls;  /* to be opened by clients, not complete yet (url_replay.c) */
-	struct slice server_info; /* serverInfo as JSON text, in initialize_result; or empty */
+	struct url_pending urls; /* to be opened by clients, not complete yet (url_replay.c) */
+	struct kept_pool *kept;  /* shared: while it has a process for the next gateway */
+	/* Shared: how its server described itself to the gateway before; NULL: no process is of that. */
+	struct msg *inherited_result;
+	struct slice server_info;      /* serverInfo as JSON text, in initialize_result; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	struct server_capabilities capabilities; /* shared: those that can be. bridging.md §1.3 */
 	struct list joining, members;            /* the former wait for the first upstream */

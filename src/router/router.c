@@ -63,6 +63,8 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 		dispatch_tell_level(upstream, upstream->client->level);
 	if (upstream->client != NULL && upstream->client->kept != NULL)
 		kept_session_note_process(upstream->client->kept);
+	if (pool_is_shared(pool))
+		kept_pool_note_process(upstream);
 	listen_begin(upstream);
 	lists_note_ready(pool);
 	subscribe_replay(upstream);

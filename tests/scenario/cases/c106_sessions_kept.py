@@ -21,12 +21,12 @@ def servers(isolation="session", **more):
 
 
 def saved(state):
-    """The lines of what is on the disk."""
+    """The lines of what is on the disk, without those of pools, which are of no session."""
     folder = os.path.join(state, "mcpgated")
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         if name.startswith("sessions-") and not name.endswith((".lock", ".new")):
             with open(os.path.join(state, "mcpgated", name)) as f:
-                return f.read().splitlines()[1:]
+                return [line for line in f.read().splitlines()[1:] if not line.startswith('{"pool":')]
     return []
 
 

@@ -187,20 +187,48 @@ def with_another_configuration(t):
 
 
 @case(daemon=False, deadline=40)
-def shared_processes_end_by_themselves(t):
-    """What is of no session sees the end of its stdin, as at any end, and its sessions go on with a fresh process."""
-    s, before = start(t, {"common": {"script": {}, "isolation": "shared"}})
+def what_is_not_inherited_ends_by_itself(t):
+    """A process whose clients may be asked, shared by what one caller opens: it sees the end of its stdin, and its sessions get a fresh one."""
+    s, before = start(t, {"common": {"script": {}, "isolation": "principal"}}, caps={"sampling": {}})
     upgrade(t)
     ok(s.pid() != before, "a fresh process")
     words = [word for _, word in t.daemon.life(before)]
     ok("eof" in words and "term" not in words, "its end", words)
 
 
+@case(daemon=False, deadline=60)
+def shared_processes_go_on(t):
+    """Of everybody, and of one caller: with a call in flight to each, the same processes, which know no second handshake."""
+    servers = {"all": {"script": {}, "isolation": "shared", "pool": {"requests_per_process": 1, "max": 2}},
+               "own": {"script": {}, "isolation": "principal"}, "modern": {"script": {"era": "modern"}, "isolation": "shared", "era": "modern"}}
+    t.start(servers, {"drain_timeout": "20s"})
+    sessions = [t.session(name) for name in servers]
+    pids = [s.pid() for s in sessions]
+    calls = [s.start_do(["sleep", 1.5], ["text", "@PID@"]) for s in sessions]
+    second = sessions[0].start_do(["sleep", 1], ["text", "@PID@"])
+    begin_upgrade(t)
+    eq([int(call.final()["result"]["content"][0]["text"]) for call in calls], pids)
+    other = int(second.final()["result"]["content"][0]["text"])
+    ok(other != pids[0], "a second one")
+    upgraded(t)
+    eq([s.pid() for s in sessions[1:]], pids[1:])
+    calls = [sessions[0].start_do(["sleep", 1], ["text", "@PID@"]) for _ in range(2)]
+    eq({int(call.final()["result"]["content"][0]["text"]) for call in calls}, {pids[0], other}, "both")
+    new = t.session("all")
+    eq(new.result["result"]["serverInfo"], sessions[0].result["result"]["serverInfo"])
+    ok(new.pid() in (pids[0], other), "who comes now")
+    upgrade(t, 2)
+    eq([s.pid() for s in sessions[1:]], pids[1:])
+    for pid in (pids[0], other, pids[1]):
+        methods = [m.get("method") for m in t.daemon.messages(pid)]
+        eq([methods.count(name) for name in ("initialize", "notifications/initialized")], [1, 1], "one handshake")
+
+
 @case(daemon=False, deadline=40)
 def processes_that_stay(t):
     """One that ends neither with its stdin nor at SIGTERM is killed, and nobody waits for longer."""
-    s, pid = start(t, {"main": {"script": {}}, "common": {"script": {"eof": "ignore", "term": "ignore"}, "isolation": "shared"}})
-    stuck = t.session("common").pid()
+    s, pid = start(t, {"main": {"script": {}}, "common": {"script": {"eof": "ignore", "term": "ignore"}, "isolation": "principal"}})
+    stuck = t.session("common", caps={"sampling": {}}).pid()
     upgrade(t)
     ok(not is_alive(stuck), "it is gone")
     eq(s.pid(), pid)
@@ -326,8 +354,8 @@ def dies(t):
 @case(daemon=False, deadline=60)
 def a_process_that_ends_meanwhile(t):
     """It is not handed over: its number may be another process's by then. The session gets a fresh one."""
-    s, pid = start(t, {"main": {"script": {}}, "slow": {"script": {"eof": "ignore"}, "isolation": "shared"}})
-    t.session("slow").pid()
+    s, pid = start(t, {"main": {"script": {}}, "slow": {"script": {"eof": "ignore"}, "isolation": "principal"}})
+    t.session("slow", caps={"sampling": {}}).pid()
     call = s.start_do(["sleep", 0.2], ["text", "x"])
     begin_upgrade(t)
     call.final()
@@ -611,7 +639,7 @@ def legs_go_on(t):
     eq([int(call.final()["result"]["content"][0]["text"]) for call in calls], pids)
     upgraded(t)
     eq(pids_of_legs(s), pids)
-    ok("processes=2" in t.daemon.log("upgraded")[-1], "both")
+    ok("processes=3" in t.daemon.log("upgraded")[-1], "and the shared one")
     for pid in pids:
         methods = [m.get("method") for m in t.daemon.messages(pid)]
         eq([methods.count(name) for name in ("initialize", "notifications/initialized")], [1, 1], "one handshake")
