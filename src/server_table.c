@@ -178,8 +178,9 @@ static void on_sweep(struct timer *timer)
 {
 	struct server_table *table = container_of(timer, struct server_table, sweep);
 
-	for (size_t i = 0; !aside_is_busy(table->loop) && i < table->count; i++)
+	for (size_t i = 0; i < table->count; i++)
 		if (table->servers[i].is_retired && server_is_unused(&table->servers[i])) {
+			aside_finish(table->loop); /* that may still look at it */
 			row_free(table, i);
 			table->on_change();
 		}

@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "endpoint/frontend.h"
+#include "http/conn.h"
+#include "io/peer.h"
 #include "jsonrpc/write.h"
 #include "mcp/trace_context.h"
 #include "obs/log.h"
@@ -126,6 +128,14 @@ void caller_init(struct caller *caller, const struct endpoint_request *request)
 		.trace = trace_of_head(request->http),
 	};
 	caller->endpoint->server->users++;
+}
+
+uint64_t caller_number(const struct caller *caller, const struct http_conn *conn)
+{
+	const struct principal *principal = caller->access.principal;
+
+	return principal_is_anonymous(principal) ? peer_key(http_conn_client(conn), 0) :
+						   (uintptr_t)principal;
 }
 
 bool caller_is_at(const struct caller *caller, const struct endpoint *endpoint)

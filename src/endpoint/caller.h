@@ -59,6 +59,8 @@ void caller_fini(struct caller *caller);
 /* When to retry a request refused for this reason; is_initialize: it asks for a session. */
 unsigned int caller_retry_after_s(const struct caller *caller, bool is_initialize,
 				  enum reason reason);
+/* Another one for each caller; anonymous ones are distinguished by their address. For http_exchange_ops. */
+uint64_t caller_number(const struct caller *caller, const struct http_conn *conn);
 /* For answers on `conn`; borrowed from the caller. */
 struct answer caller_answer(const struct caller *caller, struct http_conn *conn);
 

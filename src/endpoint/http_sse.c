@@ -1025,8 +1025,15 @@ static void sse_post_on_gone(struct http_exchange *exchange, not_used enum reaso
 		post_end(post);
 }
 
+static uint64_t sse_post_caller(const struct http_exchange *exchange)
+{
+	return caller_number(&container_of(exchange, const struct sse_post, exchange)->caller,
+			     exchange->conn);
+}
+
 static const struct http_exchange_ops post_ops = {
 	.on_body = sse_post_on_body,
+	.caller = sse_post_caller,
 	.on_room = answer_ignore_room,
 	.on_gone = sse_post_on_gone,
 };

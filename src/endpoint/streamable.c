@@ -1062,14 +1062,22 @@ static void streamable_post_on_gone(struct http_exchange *exchange, not_used enu
 		post_cancel(post);
 }
 
+static uint64_t post_caller(const struct http_exchange *exchange)
+{
+	return caller_number(&container_of(exchange, const struct post, exchange)->context.caller,
+			     exchange->conn);
+}
+
 static const struct http_exchange_ops post_ops = {
 	.on_body = streamable_post_on_body,
+	.caller = post_caller,
 	.on_room = post_on_room,
 	.on_gone = streamable_post_on_gone,
 };
 
 static const struct http_exchange_ops post_stateless_ops = {
 	.on_body = streamable_post_on_body,
+	.caller = post_caller,
 	.on_room = post_on_room,
 	.on_gone = streamable_post_on_gone,
 	.ends_when_left = true,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections and the server that holds them: their states and deadlines, requests, answers, the
- * limit and the drain. Reads into the loop's shared buffer, keeps what it cannot use yet, and hands
- * each request on. It removes the framing of a body but never looks at what it carries, and knows no
- * path.
+ * Connections and the server that holds them: their states and deadlines, requests, answers, the limit and the drain. Reads
+ * into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It removes the framing of a body
+ * but never looks at what it carries, and knows no path.
  *
  * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` holds an
  * incomplete head, or requests whose turn has not come (pipelining), and is empty otherwise; a deadline
@@ -297,9 +296,10 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	(void)conn_take_gathered(conn);
 	if (!conn->is_processing)
 		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
-	/* Slices of these may still be on the stack. */
-	loop_defer_free(server->loop, conn->in.data);
-	loop_defer_free(server->loop, conn->body.data);
+	/* Slices of these may still be on the stack; of a body that is being taken, on the other one. */
+	loop_free_with_turn(server->loop, conn->in.data);
+	(aside_is_pending(&conn->aside) ? loop_defer_free : loop_free_with_turn)(server->loop,
+										 conn->body.data);
 	loop_defer_free(server->loop, conn->target.data);
 	loop_defer_free(server->loop, conn);
 }
@@ -605,13 +605,16 @@ static void conn_on_aside(struct aside *aside)
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
-	CHECK(conn->exchange != NULL && http_body_is_complete(&conn->body_reader));
+	const struct http_exchange *exchange = conn->exchange;
+
+	CHECK(exchange != NULL && http_body_is_complete(&conn->body_reader));
 	timer_stop(&conn->deadline);
 	conn_set_state(conn, CONN_BUSY);
 	if (body.n >= ASIDE_BYTES && conn->body.len == 0)
 		buf_append_slice(&conn->body, body); /* others use where it is */
 	if (body.n >= ASIDE_BYTES)
-		aside_start(conn->server->loop, &conn->aside);
+		aside_start(conn->server->loop, &conn->aside,
+			    exchange->ops->caller != NULL ? exchange->ops->caller(exchange) : 0);
 	else
 		conn_give_body(conn, body);
 }
@@ -865,10 +868,8 @@ static void conn_on_peer_closed(struct http_conn *conn)
 	wire_watch_reading(&conn->wire, false);
 }
 
-/*
- * A large body goes straight to where it stays. Room for all of it is taken at once where it is of usual
- * size; the kernel gives memory only to what was read. Returns as wire_read.
- */
+/* A large body goes straight to where it stays. Room for all of it is taken at once where it is of usual size; the kernel
+ * gives memory only to what was read. Returns as wire_read. */
 static ssize_t conn_read_direct(struct http_conn *conn)
 {
 	uint64_t left = conn->body_reader.left;

@@ -32,6 +32,8 @@ struct http_exchange_ops {
 	 * later. A long one comes aside (io/aside): if this gives way, on_gone may come meanwhile.
 	 */
 	void (*on_body)(struct http_exchange *exchange, struct slice body);
+	/* Whose it is, as a number: a long body waits for others of its caller (io/aside). NULL: 0 */
+	uint64_t (*caller)(const struct http_exchange *exchange);
 	/* The output queue has room again after http_conn_has_room returned false. */
 	void (*on_room)(struct http_exchange *exchange);
 	/*

@@ -123,7 +123,9 @@ static void job_on_gone(struct http_exchange *exchange, enum reason reason)
 		job->on_gone(job);
 }
 
-static const struct http_exchange_ops job_ops = { job_on_body, job_on_room, job_on_gone, false };
+static const struct http_exchange_ops job_ops = { .on_body = job_on_body,
+						  .on_room = job_on_room,
+						  .on_gone = job_on_gone };
 
 static struct http_exchange *on_request(struct http_handler *handler, struct http_conn *conn,
 					const struct http_request *request)

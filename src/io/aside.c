@@ -20,18 +20,22 @@
 #define STACK_BYTES ((size_t)1024 * 1024)
 #define GUARD_BYTES ((size_t)64 * 1024) /* below it: nothing may be written there */
 #define POINTS 256                      /* so many are passed before the clock is read */
+#define SHARE_MS 2                      /* of a turn, also of one that is long already */
 
 static struct {
 	struct loop *loop;
-	struct list waiting;
-	struct aside *now; /* what has begun, and is not done */
-	struct task task;  /* goes on with it */
+	struct list waiting; /* by their rounds */
+	struct aside *now;   /* what has begun, and is not done */
+	struct task task;    /* goes on with it */
+	/* Of what has begun last. */
+	uint64_t owner, round;
 	char *stack;
 	ucontext_t of_loop, of_aside;
-	bool is_here;     /* the context is that of what is done aside */
-	bool is_in_full;  /* nothing gives way */
-	bool has_paused;  /* since aside_open */
-	uint64_t away_ns; /* of what has begun */
+	bool is_here;      /* the context is that of what is done aside */
+	bool is_in_full;   /* nothing gives way */
+	bool has_paused;   /* since aside_open */
+	uint64_t away_ns;  /* of what has begun */
+	uint64_t since_ms; /* when it went on */
 	unsigned int points;
 } state;
 
@@ -71,8 +75,10 @@ static void aside_main(void)
 #endif
 	for (;;) {
 		state.away_ns = 0;
+		loop_keep_garbage(state.loop, true);
 		state.now->run(state.now);
 		CHECK(!pause_is_allowed);
+		loop_keep_garbage(state.loop, false);
 		state.now = NULL;
 		switch_to(&state.of_aside, &state.of_loop);
 	}
@@ -96,7 +102,8 @@ static void consider(void)
 	uint64_t left_ns;
 
 	CHECK(state.is_here && pause_is_allowed);
-	if (++state.points % POINTS != 0 || state.is_in_full || !loop_turn_is_long(state.loop))
+	if (++state.points % POINTS != 0 || state.is_in_full || !loop_turn_is_long(state.loop) ||
+	    clock_now_ms() < state.since_ms + SHARE_MS)
 		return;
 	pause_is_allowed = false;
 	left_ns = clock_monotonic_ns();
@@ -107,13 +114,37 @@ static void consider(void)
 
 /* ---- one after the other ---- */
 
+/* Behind those of its round: of the first in which its owner has nothing. */
+static void line_up(struct aside *aside, uint64_t owner)
+{
+	struct list *at = &state.waiting;
+
+	aside->owner = owner;
+	aside->round = state.round + (owner == state.owner);
+	LIST_FOREACH(node, &state.waiting) {
+		const struct aside *other = container_of(node, struct aside, link);
+
+		if (other->owner == owner)
+			aside->round = other->round + 1;
+	}
+	LIST_FOREACH(node, &state.waiting)
+		if (container_of(node, struct aside, link)->round <= aside->round)
+			at = node;
+	list_append(at->next, &aside->link);
+}
+
+static void begin_next(void)
+{
+	state.now = container_of(state.waiting.next, struct aside, link);
+	list_remove(&state.now->link);
+	state.owner = state.now->owner;
+	state.round = state.now->round;
+}
+
 /* Goes on in the next turn, if there is anything to go on with. */
 static void settle(void)
 {
-	bool is_busy = aside_is_busy(state.loop);
-
-	loop_keep_garbage(state.loop, is_busy);
-	if (is_busy)
+	if (aside_is_busy(state.loop))
 		task_schedule(state.loop, &state.task);
 	else
 		task_cancel(&state.task);
@@ -126,10 +157,9 @@ static void go_on(void)
 
 	CHECK(!state.is_here);
 	while (!is_long && aside_is_busy(state.loop)) {
-		if (state.now == NULL) {
-			state.now = container_of(state.waiting.next, struct aside, link);
-			list_remove(&state.now->link);
-		}
+		if (state.now == NULL)
+			begin_next();
+		state.since_ms = clock_now_ms();
 		switch_to(&state.of_loop, &state.of_aside);
 		is_long = state.now != NULL || loop_turn_is_long(state.loop);
 	}
@@ -148,7 +178,7 @@ void aside_init(struct aside *aside, aside_fn *run)
 	aside->run = run;
 }
 
-void aside_start(struct loop *loop, struct aside *aside)
+void aside_start(struct loop *loop, struct aside *aside, uint64_t owner)
 {
 	bool is_idle = state.now == NULL && (state.loop == NULL || list_is_empty(&state.waiting));
 
@@ -161,7 +191,7 @@ void aside_start(struct loop *loop, struct aside *aside)
 	}
 	CHECK(is_idle || loop == state.loop);
 	state.loop = loop;
-	list_append(&state.waiting, &aside->link);
+	line_up(aside, owner);
 	if (is_idle)
 		go_on();
 }

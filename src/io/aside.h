@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a long message needs may take longer than a turn of the loop should. It is done aside: on a stack of its own, one
- * message after the other, and where its code allows that (aside_open) it gives way to the loop now and then; it goes on
- * in the next turn. It waits for nothing else, so it comes to an end.
+ * What a long message needs may take longer than a turn of the loop should. It is done aside: on a stack of its own (as a
+ * coroutine), one message after the other, and where its code allows that (aside_open) it gives way to the loop now and
+ * then; it goes on in the next turn. It waits for nothing else, so it comes to an end. Those that wait have their turns in
+ * rounds, in each of which every owner has one: who has many waits longest.
  *
- * What is passed to loop_defer_free meanwhile stays in memory until nothing is done aside. So whoever has given way finds
+ * What is passed to loop_defer_free from when it has begun stays in memory until it is done. So whoever has given way finds
  * everything that was in their hands, but some of it may have ended, and what is freed at once may be gone: code opens
  * itself only where it holds nothing of that kind, and looks behind it at what may have ended. The configuration is not
  * changed in between: before that, aside_finish.
@@ -22,9 +23,10 @@ struct loop;
 struct aside;
 typedef void aside_fn(struct aside *aside);
 
-/* Something to be done aside; embedded by its owner, who must be there until it has been done, or is cancelled. */
+/* Something to be done aside; embedded in what must be there until it has been done, or is cancelled. */
 struct aside {
 	struct list link; /* of those that wait */
+	uint64_t owner, round;
 	aside_fn *run;
 };
 
@@ -33,10 +35,11 @@ struct aside {
 
 void aside_init(struct aside *aside, aside_fn *run);
 /*
- * Does it now, up to where it gives way, if nothing else is being done aside; else later. It may end itself, and may free its
- * owner by loop_defer_free.
+ * Does it now, up to where it gives way, if nothing else is being done aside; else later, in the next round in which this
+ * owner (a number for who has caused it) has nothing yet. It may end itself, and may free what it is embedded in by
+ * loop_defer_free.
  */
-void aside_start(struct loop *loop, struct aside *aside);
+void aside_start(struct loop *loop, struct aside *aside, uint64_t owner);
 /* Whether it waits, or has begun and is not done. */
 bool aside_is_pending(const struct aside *aside);
 /* If it waits, it is not done. What has begun goes on. */

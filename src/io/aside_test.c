@@ -2,6 +2,10 @@
 /* What is done aside, turn by turn, by a clock that stands still unless something takes long. */
 #include "io/aside.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "base/clock.h"
 #include "base/pause.h"
 #include "base/unit_test.h"
@@ -10,7 +14,7 @@
 #define LONG_MS 100
 
 static struct loop *loop;
-static struct aside first, second;
+static struct aside first, second, third, fourth;
 static struct task other;
 static uint64_t now_ms = 1000;
 static char told[64]; /* what has happened, a letter each */
@@ -66,10 +70,11 @@ static void turn(void)
 
 static struct aside *begun[2];
 
+/* All of one owner. */
 static void on_begin(struct task *task)
 {
 	for (size_t i = 0; i < 2 && begun[i] != NULL; i++)
-		aside_start(loop, begun[i]);
+		aside_start(loop, begun[i], 1);
 }
 
 /* In one turn. */
@@ -132,8 +137,71 @@ static void one_after_the_other(void **state)
 	while (aside_is_busy(loop))
 		loop_turn(loop, false);
 	assert_string_equal(told, "abcd.1");
-	aside_start(loop, &second);
+	aside_start(loop, &second, 0);
 	assert_string_equal(told, "abcd.11");
+}
+
+static void in_two(struct aside *aside)
+{
+	tell('2');
+}
+
+static void in_three(struct aside *aside)
+{
+	tell('3');
+}
+
+static void who_has_much_lets_others_go_first(void **state)
+{
+	aside_init(&first, in_pieces);
+	aside_init(&second, in_one);
+	aside_init(&third, in_two);
+	aside_init(&fourth, in_three);
+	begin(&first, &second);
+	aside_start(loop, &third, 1);
+	aside_start(loop, &fourth, 2);
+	while (aside_is_busy(loop))
+		loop_turn(loop, false);
+	assert_string_equal(told, "abcd.312");
+	begin(&first, NULL); /* it is his again */
+	aside_start(loop, &second, 2);
+	aside_start(loop, &third, 1);
+	aside_start(loop, &fourth, 2);
+	while (aside_is_busy(loop))
+		loop_turn(loop, false);
+	assert_string_equal(told, "abcd.312abcd.123");
+}
+
+static void in_many_points(struct aside *aside)
+{
+	aside_open();
+	take_long();
+	tell('b');
+	for (int i = 0; i < 10000; i++)
+		pause_point();
+	aside_close();
+	tell('.');
+}
+
+static void on_slow(struct timer *timer)
+{
+	tell('s');
+	now_ms += LONG_MS;
+	clock_freeze(now_ms);
+}
+
+/* Or it would hardly get on while the loop has much to do. */
+static void has_its_share_of_a_turn_that_is_long(void **state)
+{
+	struct timer slow;
+
+	aside_init(&first, in_many_points);
+	begin(&first, NULL);
+	assert_string_equal(told, "");
+	timer_init(&slow, on_slow);
+	timer_start(loop, &slow, 0);
+	loop_turn(loop, false);
+	assert_string_equal(told, "sb.");
 }
 
 static void waiting_work_can_be_cancelled(void **state)
@@ -188,10 +256,55 @@ static void what_it_holds_is_not_freed(void **state)
 	assert_false(aside_is_busy(loop));
 }
 
+static bool is_freed(const void *p)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return __asan_address_is_poisoned(p);
+#else
+	return p != NULL; /* only the sanitizer knows */
+#endif
+}
+
+static void on_waste(struct task *task)
+{
+	garbage = malloc(1);
+	loop_defer_free(loop, garbage);
+	aside_start(loop, &first, 0);
+	aside_start(loop, &second, 0);
+}
+
+/* One after the other may be done aside for hours. */
+static void only_what_it_may_hold_stays(void **state)
+{
+	void *later = malloc(1), *large = malloc(1);
+	struct task task;
+
+	aside_init(&first, in_pieces);
+	aside_init(&second, in_pieces);
+	task_init(&task, on_waste);
+	task_schedule(loop, &task);
+	loop_turn(loop, false);
+	assert_string_equal(told, "ab");
+	assert_true(is_freed(garbage)); /* it was passed before */
+	loop_defer_free(loop, later);
+	loop_free_with_turn(loop, large);
+	loop_turn(loop, false);
+	assert_string_equal(told, "abc");
+	assert_true(is_freed(large));
+#ifdef __SANITIZE_ADDRESS__
+	assert_false(is_freed(later));
+#endif
+	loop_turn(loop, false);
+	loop_turn(loop, false);
+	assert_string_equal(told, "abcd.ab");
+	assert_true(is_freed(later));
+	aside_finish(loop);
+}
+
 static void on_the_loop_nothing_gives_way(void **state)
 {
 	aside_init(&first, in_one);
-	aside_start(loop, &first);
+	aside_start(loop, &first, 0);
 	aside_open();
 	assert_false(pause_is_allowed);
 	take_long();
@@ -205,9 +318,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(gives_way_where_it_is_open),
 		TEST(one_after_the_other),
+		TEST(who_has_much_lets_others_go_first),
+		TEST(has_its_share_of_a_turn_that_is_long),
 		TEST(waiting_work_can_be_cancelled),
 		TEST(finishing_does_the_rest_of_what_has_begun),
 		TEST(what_it_holds_is_not_freed),
+		TEST(only_what_it_may_hold_stays),
 		TEST(on_the_loop_nothing_gives_way),
 	};
 

@@ -32,6 +32,11 @@ struct timer_queue {
 	bool is_armed;
 };
 
+struct garbage {
+	void **items;
+	size_t count, size;
+};
+
 /* Folded with a function that returns a smaller member at the same offset, gcc warns of an overflow. */
 #if __has_attribute(no_icf)
 __attribute__((no_icf))
@@ -43,9 +48,8 @@ struct loop {
 	struct event_base *base;
 	struct timer_queue *queues;
 	struct list tasks;
-	void **garbage;
-	size_t garbage_count;
-	size_t garbage_size;
+	struct garbage garbage; /* of this turn */
+	struct garbage kept;
 	bool is_garbage_kept;
 	struct watch **refused; /* the kernel had no resources for them; retried indefinitely */
 	size_t refused_count;
@@ -92,11 +96,20 @@ struct loop *loop_new(struct error *err)
 	return loop;
 }
 
-static void loop_collect_garbage(struct loop *loop)
+static void garbage_add(struct garbage *garbage, void *p)
 {
-	for (size_t i = 0; i < loop->garbage_count; i++)
-		free(loop->garbage[i]);
-	loop->garbage_count = 0;
+	if (garbage->count == garbage->size) {
+		garbage->size = garbage->size > 0 ? garbage->size * 2 : 64;
+		garbage->items = mem_resize(garbage->items, garbage->size * sizeof(void *));
+	}
+	garbage->items[garbage->count++] = p;
+}
+
+static void garbage_collect(struct garbage *garbage)
+{
+	for (size_t i = 0; i < garbage->count; i++)
+		free(garbage->items[i]);
+	garbage->count = 0;
 }
 
 void loop_free(struct loop **loop)
@@ -116,8 +129,10 @@ void loop_free(struct loop **loop)
 		event_del(&queue->event);
 		free(queue);
 	}
-	loop_collect_garbage(l);
-	free(l->garbage);
+	garbage_collect(&l->garbage);
+	garbage_collect(&l->kept);
+	free(l->garbage.items);
+	free(l->kept.items);
 	free(l->refused);
 	event_base_free(l->base);
 	free(l);
@@ -131,16 +146,19 @@ char *loop_buffer(struct loop *loop)
 
 void loop_defer_free(struct loop *loop, void *p)
 {
-	if (loop->garbage_count == loop->garbage_size) {
-		loop->garbage_size = loop->garbage_size > 0 ? loop->garbage_size * 2 : 64;
-		loop->garbage = mem_resize(loop->garbage, loop->garbage_size * sizeof(void *));
-	}
-	loop->garbage[loop->garbage_count++] = p;
+	garbage_add(loop->is_garbage_kept ? &loop->kept : &loop->garbage, p);
 }
 
 void loop_keep_garbage(struct loop *loop, bool is_kept)
 {
 	loop->is_garbage_kept = is_kept;
+	while (!is_kept && loop->kept.count > 0)
+		garbage_add(&loop->garbage, loop->kept.items[--loop->kept.count]);
+}
+
+void loop_free_with_turn(struct loop *loop, void *p)
+{
+	garbage_add(&loop->garbage, p);
 }
 
 /* Tasks scheduled during a round run in the next round; in the next turn, if this one is long. */
@@ -210,8 +228,7 @@ void loop_turn(struct loop *loop, bool may_wait)
 		loop->turn_began_ms = clock_now_ms();
 	loop_run_timers(loop);
 	loop_run_tasks(loop);
-	if (!loop->is_garbage_kept)
-		loop_collect_garbage(loop);
+	garbage_collect(&loop->garbage);
 	clock_update();
 	if (clock_now_ms() - loop->turn_began_ms > loop->longest_turn_ms)
 		loop->longest_turn_ms = clock_now_ms() - loop->turn_began_ms;

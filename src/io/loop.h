@@ -38,10 +38,12 @@ uint64_t loop_longest_turn_ms(const struct loop *loop);
 #define LOOP_BUFFER_BYTES (64 * 1024)
 char *loop_buffer(struct loop *loop);
 
-/* Calls free(p) at the end of the turn. */
+/* Calls free(p) at the end of the turn; of one in which garbage is no longer kept. */
 void loop_defer_free(struct loop *loop, void *p);
-/* Until it is called with false, at the end of a later turn (io/aside). */
+/* From now on, or no longer, until something is done that gives way to other turns (io/aside). */
 void loop_keep_garbage(struct loop *loop, bool is_kept);
+/* Calls free(p) at the end of this turn in any case: for what is large, and in no hands but those of this turn. */
+void loop_free_with_turn(struct loop *loop, void *p);
 
 /* ---- descriptors ---- */
 

@@ -577,7 +577,7 @@ static void child_take_aside(struct child *child, size_t length)
 	if (rest.n > 0)
 		buf_append(&child->line, rest.p + 1, rest.n - 1); /* behind the line end */
 	wire_watch_reading(&child->out, false);
-	aside_start(child->server->loop, &child->taking);
+	aside_start(child->server->loop, &child->taking, (uintptr_t)child->server);
 }
 
 static void child_on_taking(struct aside *aside)

@@ -394,7 +394,7 @@ static void cached_list_on_giving(struct task *task)
 	if (!cached_list_is_long(list))
 		cached_list_give_on(list);
 	else if (!aside_is_pending(&list->aside))
-		aside_start(list->pool->router->loop, &list->aside);
+		aside_start(list->pool->router->loop, &list->aside, (uintptr_t)list->pool->server);
 }
 
 static void cached_list_give(struct cached_list *list)

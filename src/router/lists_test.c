@@ -700,7 +700,7 @@ static void make_turns_long(void)
 	struct aside first;
 
 	aside_init(&first, do_nothing);
-	aside_start(router.loop, &first); /* from then on there is something that considers */
+	aside_start(router.loop, &first, 0); /* from then on there is something that considers */
 	consider = pause_consider;
 	pause_consider = take_long;
 }
@@ -884,7 +884,57 @@ static void process_is_lost_while_its_list_comes(void **state)
 	}
 }
 
+static bool is_held_up;
+static struct aside other_work;
+
+static void hold_up(not_used struct aside *aside)
+{
+	aside_open();
+	while (is_held_up)
+		pause_point();
+	aside_close();
+}
+
+static void begin_other_work(not_used struct task *task)
+{
+	aside_init(&other_work, hold_up);
+	aside_start(router.loop, &other_work, 0);
+}
+
+/* REL-25: a process lives if it has said something, even if that has not been looked at yet. */
+static void who_has_to_wait_to_be_heard_lives(void **state)
+{
+	struct member *a = begin();
+	struct task begins;
+	char text[10001] = "";
+
+	request(a->client, CALL("1"));
+	pass(60000); /* and is asked whether it lives */
+	is_held_up = true;
+	make_turns_long();
+	task_init(&begins, begin_other_work);
+	task_schedule(router.loop, &begins);
+	loop_turn(router.loop, false);
+	assert_true(in_the_middle(1));
+	memset(text, 'x', sizeof(text) - 1);
+	for (int i = 0; i < 8; i++) {
+		fake_process_write(process(0), text);
+		assert_true(in_the_middle(2));
+	}
+	fake_process_write(process(0), "\n");
+	assert_true(in_the_middle(2));
+	now_ms += 6000;
+	clock_freeze(now_ms);
+	assert_true(in_the_middle(2));
+	assert_int_equal(process(0)->signals, 0);
+	is_held_up = false;
+	come_to_rest();
+	pass(6000);
+	assert_int_equal(process(0)->signals, 0);
+}
+
 static const struct CMUnitTest tests[] = {
+	TEST(who_has_to_wait_to_be_heard_lives),
 	TEST(long_lists_give_way),
 	TEST(kept_long_lists_give_way),
 	TEST(client_leaves_while_its_list_comes),

@@ -404,7 +404,9 @@ static void upstream_on_probe_timer(struct timer *timer)
 	struct upstream *upstream = container_of(timer, struct upstream, probe);
 
 	CHECK(upstream_is_serving(upstream));
-	if (upstream->probe_id == 0)
+	if (upstream->child != NULL && aside_is_pending(&upstream->child->taking))
+		timer_start(upstream->shared->loop, timer, PROBE_MS); /* it has said something */
+	else if (upstream->probe_id == 0)
 		upstream_retire(upstream); /* it is alive, but what it works on is unknown */
 	else
 		upstream_give_up(upstream, REASON_CHILD_HUNG,

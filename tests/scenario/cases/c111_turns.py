@@ -9,8 +9,9 @@ stop any program for a while, so a turn that is too long counts only if it is so
 import json
 import os
 import re
+import select
 
-from harness import case, eq, ok
+from harness import case, eq, ok, rss_kib, wait_for
 
 RESPONSE, MESSAGE = 16 << 20, 4 << 20  # limits.response, limits.message
 TURN, TIMES = 0.020, 3  # seconds; and as often as long as that of a plain text, if it is slow here
@@ -177,22 +178,63 @@ for label, (part, more) in CALLS.items():
     define("call_" + label, {"main": spec}, calls(part))
     if label == "odd_names":
         define("call_batch", {"main": spec}, calls(part, batch=True))
-@case(servers={"main": {"script": {}, "isolation": "shared", "pool": {"max": 1}, **arguments(forbidden_keys=["secret*"], **PATTERNS)}}, deadline=60)
+ODD_CALLS = {"main": {"script": {}, "isolation": "shared", "pool": {"max": 1}, **arguments(forbidden_keys=["secret*"], **PATTERNS)}}
+
+
+def odd_call():
+    part = ",".join('"\\uff41\\uff42%d":0' % i for i in range(150000))
+    return ('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":{%s}}}' % part).encode()
+
+
+@case(servers=ODD_CALLS, deadline=60)
 def clients_leave_while_they_are_heard(t):
     """REL-54: whoever sends the longest call and goes away in the middle of it disturbs nobody."""
     other = t.session()
-    part = ",".join('"\\uff41\\uff42%d":0' % i for i in range(150000))
-    body = ('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":{%s}}}' % part).encode()
+    body = odd_call()
     for i in range(12):
         s = t.session()
-        conn = s.new_conn()
-        conn.send(conn.head("POST", s.path, s.headers(), len(body)) + body)
+        conn = s.begin(body).conn
         if i % 3 == 0:
             s.delete()
         for _ in range(i):
             eq(other.do_text(["text", "here"]), "here")
         conn.close()
     eq(other.do_text(["text", "still"]), "still")
+
+
+def has_come(exchange):
+    return bool(select.select([exchange.conn.sock], [], [], 0)[0])
+
+
+@case(servers=ODD_CALLS, deadline=90)
+def who_sends_much_waits_longest(t):
+    """REL-54: the long messages of one caller wait for each other, not those of others for them."""
+    much, other = t.session(source="127.0.0.2"), t.session()
+    body = odd_call()
+    calls = [much.begin(body) for _ in range(24)]
+    eq(len(other.do_text(["text", "x" * 200000], timeout=60)), 200000)
+    other.begin(body).rest(60)
+    ok(sum(map(has_come, calls)) < 20, "true", "most of those that were sent before have not been heard yet")
+    for call in calls:
+        call.rest(60)
+
+
+@case(servers=ODD_CALLS, deadline=90, own=True)
+def what_others_leave_is_freed_meanwhile(t):
+    """REL-54: however long something is being heard, nobody fills the memory with what he begins and gives up."""
+    s = t.session()
+    body = odd_call()
+    calls = [s.begin(body) for _ in range(24)]
+    before = rss_kib(t.daemon.gateway)
+    for i in range(50):
+        conn = s.new_conn()
+        conn.send(conn.head("POST", s.path, s.headers(), 3600000) + b" " * 3500000)
+        conn.close()
+        wait_for(lambda: sum("state=body" in line for line in t.daemon.log("connection_end")) > i, 10, "it is gone")
+    ok(not has_come(calls[-1]), "true", "it has not been idle meanwhile")
+    ok(rss_kib(t.daemon.gateway) - before < 100 << 10, "memory", before, rss_kib(t.daemon.gateway))
+    for call in calls:
+        call.rest(60)
 
 
 define("call_audited", {"main": {"script": {}}}, calls('"k%d":0'), {"audit": {"to": os.devnull}})
