@@ -128,6 +128,7 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 	     passed_ms >= g->config->drain_timeout_ms)) {
 		router_end_waits(&g->router, REASON_DRAINING);
 		router_end_calls(&g->router, REASON_DRAINING);
+		router_hand_over(&g->router);
 		gateway_finish(g);
 		exporter_finish(g->exporter);
 		return;

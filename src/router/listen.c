@@ -393,6 +393,16 @@ void listen_end(struct upstream *upstream)
 	loop_defer_free(upstream->shared->loop, listen);
 }
 
+void listen_hand_over(struct upstream *upstream)
+{
+	static const char *const why = "another gateway listens from now on";
+
+	if (upstream->listen == NULL)
+		return;
+	listen_give_up(upstream->listen, &upstream->listen->current, why);
+	listen_give_up(upstream->listen, &upstream->listen->opening, why);
+}
+
 void listen_note_change(struct upstream *upstream)
 {
 	if (upstream->listen != NULL)

@@ -19,6 +19,8 @@ struct upstream;
 void listen_begin(struct upstream *upstream);
 /* The upstream is closed. */
 void listen_end(struct upstream *upstream);
+/* Another gateway goes on with the upstream, and subscribes for itself. */
+void listen_hand_over(struct upstream *upstream);
 /*
  * The pool's subscriptions have changed: renews the server's subscription later in this loop turn.
  */

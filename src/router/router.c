@@ -240,6 +240,13 @@ void router_end_anonymous(struct router *router, enum reason reason)
 	bridged_calls_abandon_some(router, NULL, reason);
 }
 
+void router_hand_over(struct router *router)
+{
+	LIST_FOREACH(node, &router->slots.pools)
+		LIST_FOREACH(at, &container_of(node, struct pool, link)->upstreams)
+			listen_hand_over(container_of(at, struct upstream, link));
+}
+
 void router_end_waits(struct router *router, enum reason reason)
 {
 	prestart_hold(&router->prestart);

@@ -219,6 +219,8 @@ def shared_processes_go_on(t):
     ok(new.pid() in (pids[0], other), "who comes now")
     upgrade(t, 2)
     eq([s.pid() for s in sessions[1:]], pids[1:])
+    heard = [m.get("method") for m in t.daemon.messages(pids[2])]
+    eq((heard.count("subscriptions/listen"), heard.count("notifications/cancelled")), (3, 2), "each gateway has ended its own")
     for pid in (pids[0], other, pids[1]):
         methods = [m.get("method") for m in t.daemon.messages(pid)]
         eq([methods.count(name) for name in ("initialize", "notifications/initialized")], [1, 1], "one handshake")
