@@ -192,13 +192,15 @@ static void kept_pool_drop(struct kept_pool *one)
 	free(one);
 }
 
-/* Of the gateway before. */
-static struct kept_pool *find_pool(const struct kept_sessions *kept, const struct digest *id)
+/* Of this pool, or of the gateway before. */
+static struct kept_pool *find_pool(const struct kept_sessions *kept, const struct digest *id,
+				   const struct pool *pool)
 {
 	LIST_FOREACH(node, &kept->pools) {
 		struct kept_pool *one = kept_pool_at(node);
 
-		if (one->pool == NULL && memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
+		if ((one->pool == NULL || one->pool == pool) &&
+		    memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
 			return one;
 	}
 	return NULL;
@@ -377,8 +379,8 @@ static bool take_pool_line(struct kept_sessions *kept, struct slice line)
 
 	if (!read_id(line, SLICE_LIT(POOL_BEGIN), &id))
 		return false;
-	if (find_pool(kept, &id) != NULL)
-		return true; /* of processes of two gateways before */
+	if (find_pool(kept, &id, NULL) != NULL)
+		return true; /* before and after a reload of its server */
 	one = kept_pool_new(kept, &id);
 	buf_append_slice(&one->line, line);
 	buf_append_char(&one->line, '\n');
@@ -792,7 +794,7 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 		return false;
 	memcpy(id.bytes, owner.p, DIGEST_BYTES);
 	one = owner.n == IPC_OWNER_BYTES ? find_asleep(kept, &id) : NULL;
-	pool = owner.n == DIGEST_BYTES ? find_pool(kept, &id) : NULL;
+	pool = owner.n == DIGEST_BYTES ? find_pool(kept, &id, NULL) : NULL;
 	if (pool == NULL && (one == NULL || one->process != NULL ||
 			     !slice_is_equal(scan_plain_string(scan_member(line_of(&one->line),
 									   SLICE_LIT("server"))),
@@ -983,10 +985,9 @@ void kept_pool_note_process(struct upstream *upstream)
 	    !kept->is_on || kept->file == NULL)
 		return;
 	digest_pool(pool, &id);
-	if (pool->kept == NULL) {
+	if (pool->kept == NULL)
 		pool->kept = kept_pool_new(kept, &id);
-		pool->kept->pool = pool;
-	}
+	pool->kept->pool = pool;
 	write_pool(pool->kept);
 	spawned_note_owner(&upstream->child->spawned,
 			   slice_of((const char *)id.bytes, DIGEST_BYTES));
@@ -995,9 +996,14 @@ void kept_pool_note_process(struct upstream *upstream)
 
 void kept_pool_end(struct pool *pool)
 {
-	if (pool->kept == NULL)
+	struct kept_pool *one = pool->kept;
+
+	if (one == NULL)
 		return;
-	kept_pool_drop(pool->kept);
+	pool->kept = NULL;
+	one->pool = NULL;
+	if (list_is_empty(&one->processes))
+		kept_pool_drop(one);
 	note(&pool->router->kept_sessions);
 }
 
@@ -1011,7 +1017,7 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 	struct digest id;
 
 	digest_pool(pool, &id);
-	one = find_pool(kept, &id);
+	one = find_pool(kept, &id, pool);
 	if (one == NULL || list_is_empty(&one->processes))
 		return NULL;
 	process = container_of(one->processes.next, struct upstream, link);
@@ -1023,11 +1029,14 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 		process->revision = agreed;
 		msg_unref(&pool->inherited_result);
 		pool->inherited_result = msg_new(scan_member(line, SLICE_LIT("described")).text);
+		/* If this gateway dies before the process has answered, the next one needs that, too. */
+		one->pool = pool;
+		pool->kept = one;
 	} else {
 		upstream_close(process, REASON_RETIRED);
 		process = NULL;
 	}
-	if (list_is_empty(&one->processes))
+	if (list_is_empty(&one->processes) && one->pool == NULL)
 		kept_pool_drop(one);
 	return process;
 }

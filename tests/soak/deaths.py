@@ -3,7 +3,7 @@
 Sessions over gateways that die, and over upgrades. One daemon after the other: sessions call without pause, and its gateway is killed
 twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times, either in
 peace, or each second time with kill -9 of the gateway before or after, or of the program that checks. Each session goes on, with the process
-that it had, and no call is executed twice; at an upgrade in peace none is cut either.
+that it had (its own, a leg's, or one that all share), and no call is executed twice; at an upgrade in peace none is cut either.
 """
 import collections
 import os
@@ -20,7 +20,12 @@ import mcp
 from common import Client, Problem, stop
 from c106_sessions_kept import saved
 
-SESSIONS = 6
+SERVERS = {"main": {"script": {}}, "common": {"script": {}, "isolation": "shared"}}
+# Legs of an endpoint have processes of their own, as sessions have; all sessions of the other server share one.
+ENDPOINTS = {"all": {"servers": {"main": {"prefix": ""}, "common": {"prefix": "c_"}}}}
+PLACES = ("main", "all", "common", "main", "all", "common")
+SESSIONS = len(PLACES)
+NOTED = SESSIONS + PLACES.count("all")
 KILLS = 2  # at the third within a minute a process goes, as it may be the cause
 UPGRADES = 12
 LARGE = 3 << 17  # does not fit into a pipe: a message may be half written
@@ -30,6 +35,7 @@ class Caller:
     def __init__(self, daemon, number, rng):
         self.daemon, self.number, self.rng = daemon, number, rng
         self.client = Client(daemon)
+        self.client.path = "/%s/mcp" % PLACES[number]
         self.client.open()
         self.pid = self.read_pid()
         self.sent, self.cut, self.problem, self.longest = [], 0, None, 0
@@ -42,10 +48,10 @@ class Caller:
         return int(answer["result"]["content"][0]["text"])
 
     def reconnect(self):
-        session = self.client.id
+        session, path = self.client.id, self.client.path
         self.client.conn.close()
         self.client = Client(self.daemon)
-        self.client.id = session
+        self.client.id, self.client.path = session, path
 
     def work(self, over):
         while not over.is_set() and not self.problem:
@@ -118,13 +124,13 @@ def kill_upgrading(daemon, rng):
 def one_daemon(rng, disturb):
     """Returns the number of calls, of those that were cut, and how long the longest took."""
     state = tempfile.mkdtemp(prefix="mcpgated-")
-    daemon = harness.Daemon({"main": {"script": {}}}, {"log": {"level": "info"}}, env={"XDG_STATE_HOME": state})
+    daemon = harness.Daemon(SERVERS, {"log": {"level": "info"}, "endpoints": ENDPOINTS}, env={"XDG_STATE_HOME": state})
     daemon.expected_errors.add("gateway_exit")
     daemon.forgiven = True
     over = threading.Event()
     try:
         callers = [Caller(daemon, n, random.Random(rng.random())) for n in range(SESSIONS)]
-        harness.wait_for(lambda: len(saved(state)) == SESSIONS, 10, "the sessions are noted")
+        harness.wait_for(lambda: len(saved(state)) == NOTED, 10, "the sessions are noted")
         threads = [threading.Thread(target=caller.work, args=(over,)) for caller in callers]
         for thread in threads:
             thread.start()
