@@ -739,13 +739,11 @@ static bool pass_wrapped(struct aggregate *a, const struct envelope *env)
 static bool take_call(struct aggregate *a, const struct envelope *env)
 {
 	struct slice name = scan_plain_string(env->name);
-	struct json arguments = scan_member(env->params.text, SLICE_LIT("arguments"));
 
 	if (!a->upstream.server->conf.searches)
 		return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);
 	if (slice_is_equal(name, SLICE_LIT(SEARCH_FIND)))
-		return take_list(a, CATALOGUE_TOOLS, env->id.text,
-				 arguments.type == JSON_OBJECT ? arguments.text : SLICE_LIT("{}"));
+		return take_list(a, CATALOGUE_TOOLS, env->id.text, search_arguments(env));
 	if (slice_is_equal(name, SLICE_LIT(SEARCH_CALL)))
 		return pass_wrapped(a, env);
 	return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);

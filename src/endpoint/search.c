@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A word is a run of letters and digits, in lower case; where lower case goes over into upper case another one begins, and each
- * ideograph is one. A word of the query also fits a longer one that begins with it, at half its weight. The list is read twice: once to
- * count, once to show.
+ * ideograph is one. A word of the query also fits a longer one that begins with it, at half its weight. How much is read is bounded, and
+ * shared by all tools: whoever says much of his own does not hide those of others.
  */
 #include "endpoint/search.h"
 
@@ -21,7 +21,8 @@
 #define WORD_BYTES 40          /* of one; the rest of it does not count */
 #define PREFIX_MIN 3           /* bytes of a word that longer ones fit */
 #define TOOLS_MAX 4096         /* read of one list */
-#define READ_BYTES (512 << 10) /* of their texts */
+#define READ_BYTES (512 << 10) /* of their texts, the same of each */
+#define ARGUMENTS_BYTES ((size_t)8 * 1024)
 #define FOUND_USUAL 5
 #define FOUND_MOST 20
 #define K1 1.2 /* BM25's usual constants */
@@ -65,10 +66,10 @@ struct search {
 	struct query query;
 	struct entry *entries;
 	size_t count;
-	size_t bytes;
 	double length; /* of all entries */
 	/* of what is being read */
 	struct entry *entry;
+	size_t left; /* bytes that may still be read of it */
 	double weight;
 	struct buf room;
 };
@@ -188,10 +189,15 @@ static void count_word(struct search *search, const struct word *word)
 
 static void read_text(struct search *search, struct slice text, double weight)
 {
+	bool is_cut = text.n > search->left;
+
+	if (is_cut)
+		text.n = search->left;
+	while (is_cut && text.n > 0 && (text.p[text.n] & 0xc0) == 0x80)
+		text.n--; /* not in the middle of a character */
+	search->left -= is_cut ? search->left : text.n;
 	search->weight = weight;
-	search->bytes += text.n;
-	if (search->bytes <= READ_BYTES)
-		read_words(search, text, count_word);
+	read_words(search, text, count_word);
 }
 
 static void read_string(struct search *search, struct json value, double weight)
@@ -207,26 +213,32 @@ static int read_argument(struct slice name, struct json value, void *arg)
 
 	read_text(search, name, 1);
 	read_string(search, scan_member(value.text, SLICE_LIT("description")), 1);
-	return search->bytes <= READ_BYTES ? 0 : -1;
+	return search->left > 0 ? 0 : -1;
 }
 
-static int read_tool(struct slice element, void *arg)
+static int add_tool(struct slice element, void *arg)
+{
+	struct search *search = arg;
+
+	if (scan_type(element) == JSON_OBJECT)
+		search->entries[search->count++] = (struct entry){ .json = element };
+	return search->count < TOOLS_MAX ? 0 : -1;
+}
+
+static void read_tool(struct search *search, struct entry *entry)
 {
 	static const char *const arguments[] = { "inputSchema", "properties" };
 	static const char *const title[] = { "annotations", "title" };
-	struct search *search = arg;
+	struct slice element = entry->json;
 
-	if (scan_type(element) != JSON_OBJECT)
-		return 0;
-	search->entry = &search->entries[search->count++];
-	*search->entry = (struct entry){ .json = element };
+	search->entry = entry;
+	search->left = READ_BYTES / search->count;
 	read_string(search, scan_member(element, SLICE_LIT("name")), 4);
 	read_string(search, scan_member(element, SLICE_LIT("title")), 3);
 	read_string(search, scan_path(element, title, 2), 3);
 	read_string(search, scan_member(element, SLICE_LIT("description")), 2);
 	scan_members(scan_path(element, arguments, 2).text, read_argument, search);
-	search->length += search->entry->length;
-	return search->count < TOOLS_MAX && search->bytes <= READ_BYTES ? 0 : -1;
+	search->length += entry->length;
 }
 
 /* ---- the best ---- */
@@ -285,6 +297,15 @@ static void append_text(struct slice text, bool is_error, struct buf *out)
 	buf_printf(out, "}]%s}", is_error ? ",\"isError\":true" : "");
 }
 
+struct slice search_arguments(const struct envelope *env)
+{
+	struct json arguments = scan_member(env->params.text, SLICE_LIT("arguments"));
+
+	return arguments.type == JSON_OBJECT && arguments.text.n <= ARGUMENTS_BYTES ?
+		       arguments.text :
+		       SLICE_LIT("{}");
+}
+
 void search_append_found(struct slice result, struct slice arguments, struct buf *out)
 {
 	struct search search = { .count = 0 };
@@ -303,7 +324,9 @@ void search_append_found(struct slice result, struct slice arguments, struct buf
 	}
 	read_words(&search, buf_slice(&text), take_query_word);
 	search.entries = mem_alloc(TOOLS_MAX * sizeof(*search.entries));
-	(void)!scan_array(tools.text, SIZE_MAX, read_tool, &search, NULL);
+	(void)!scan_array(tools.text, SIZE_MAX, add_tool, &search, NULL);
+	for (size_t i = 0; i < search.count; i++)
+		read_tool(&search, &search.entries[i]);
 	rank(&search);
 	qsort(search.entries, search.count, sizeof(*search.entries), compare);
 	text.len = 0;

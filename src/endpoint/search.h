@@ -19,9 +19,11 @@
 /* The result of tools/list. */
 extern const struct slice search_tools;
 
+/* Those of a call of find_tool; `{}` if there are none, or more than some words. */
+struct slice search_arguments(const struct envelope *env);
 /*
- * Appends the result of a call of find_tool with these arguments (JSON text, or empty): the tools of the list `result` (that of
- * tools/list) that fit best, best first, as JSON in a text. Of a very long list only the beginning is read.
+ * Appends the result of a call of find_tool with these arguments: the tools of the list `result` (that of
+ * tools/list) that fit best, best first, as JSON in a text. Of a list of very many tools the first are read, of each tool the beginning.
  */
 void search_append_found(struct slice result, struct slice arguments, struct buf *out);
 /*

@@ -137,14 +137,44 @@ static void what_is_very_long(void **state)
 	buf_append_str(&tools, "{\"tools\":[{\"name\":\"big\",\"description\":\"");
 	for (int i = 0; i < 3 << 20; i++)
 		buf_append_char(&tools, 'y');
-	buf_append_str(&tools, "\"},{\"name\":\"late\"}]}");
+	buf_append_str(&tools, " omega\"},{\"name\":\"late\"}]}");
 	find_in(buf_slice(&tools), "{\"query\":\"big\"}", &text);
 	assert_non_null(strstr(text.data, "\"big\""));
-	find_in(buf_slice(&tools), "{\"query\":\"late\"}", &text);
-	assert_non_null(strstr(text.data, "None of 1 tools"));
+	find_in(buf_slice(&tools), "{\"query\":\"late\"}", &text); /* of another server, maybe */
+	assert_non_null(strstr(text.data, "\"late\""));
+	find_in(buf_slice(&tools), "{\"query\":\"omega\"}", &text);
+	assert_non_null(strstr(text.data, "None of 2 tools"));
 	buf_fini(&tools);
 	buf_fini(&query);
 	buf_fini(&text);
+}
+
+/* Wherever a text is cut off. */
+static void characters_are_not_cut(void **state)
+{
+	struct buf tools = { 0 }, text = { 0 };
+
+	for (size_t n = 0; n < 5; n++) {
+		tools.len = 0;
+		buf_append_str(&tools, "{\"tools\":[{\"name\":\"big\",\"description\":\"");
+		buf_append(&tools, "xxxxx", n);
+		for (int i = 0; i < 200 << 10; i++)
+			buf_append_str(&tools, "\xf0\x9d\x92\x9c");
+		buf_append_str(&tools, "\",\"inputSchema\":{\"properties\":{\"\u00e9\":{}}}}]}");
+		find_in(buf_slice(&tools), "{\"query\":\"big\"}", &text);
+		assert_non_null(strstr(text.data, "\"big\""));
+	}
+	buf_fini(&tools);
+	buf_fini(&text);
+}
+
+static void assert_arguments(const char *message, size_t n)
+{
+	struct envelope env;
+	struct error err;
+
+	assert_int_equal(scan_envelope(slice_str(message), &scan_limits_none, 0, &env, &err), 0);
+	assert_int_equal(search_arguments(&env).n, n);
 }
 
 static void assert_unwrapped(const char *message, const char *expected)
@@ -181,11 +211,32 @@ static void a_call_is_taken_apart(void **state)
 	assert_unwrapped(CALL("\"name\":\"call_tool\""), NULL);
 }
 
+static void a_query_is_short(void **state)
+{
+	struct buf message = { 0 };
+
+	assert_arguments(CALL("\"name\":\"find_tool\""), 2);
+	assert_arguments(CALL("\"arguments\":[\"query\"]"), 2);
+	assert_arguments(CALL("\"arguments\":{\"query\":\"x\"}"), 13);
+	buf_append_str(
+		&message,
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"arguments\":{\"query\":\"");
+	for (int i = 0; i < 8192 - 12; i++)
+		buf_append_char(&message, 'x');
+	buf_append_str(&message, "\"}}}");
+	assert_arguments(buf_terminate(&message), 8192);
+	message.len -= 4;
+	buf_append_str(&message, "x\"}}}");
+	assert_arguments(buf_terminate(&message), 2);
+	buf_fini(&message);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_best_comes_first),  cmocka_unit_test(words_of_all_scripts),
-		cmocka_unit_test(what_fits_nothing),     cmocka_unit_test(what_is_very_long),
+		cmocka_unit_test(the_best_comes_first),   cmocka_unit_test(words_of_all_scripts),
+		cmocka_unit_test(what_fits_nothing),      cmocka_unit_test(what_is_very_long),
+		cmocka_unit_test(characters_are_not_cut), cmocka_unit_test(a_query_is_short),
 		cmocka_unit_test(a_call_is_taken_apart),
 	};
 

@@ -586,6 +586,10 @@ def tools_are_found_by_what_they_do(t):
             eq(answer["error"]["code"], -32602, name)
         eq(s.ask("tools/call", {"name": "call_tool", "arguments": {}})["error"]["code"], -32602)
         eq(s.ask("tools/call", {"name": "find_tool"})["result"]["isError"], True)
+        eq(s.ask("tools/call", {"name": "find_tool", "arguments": {"query": "mail " * 10000}})["result"]["isError"], True)
+        for broken in ("\n", "\t", " \r\n\t"):
+            message = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"find_tool","arguments":{"query":%s"mail"}}}' % broken
+            eq(json.loads(text_of(s.post(message.encode()).answer))["tools"][0]["name"], "b__do", repr(broken))
         eq(names_of(s.ask("prompts/list"), "prompts"), ["a__p", "b__p"])
     eq([m["params"]["name"] for m in heard(t.daemon, "b", "tools/call")], ["do", "do"] * 2)
     ok(all(m["params"]["name"] == "do" for m in heard(t.daemon, "a", "tools/call")), "the real names")
