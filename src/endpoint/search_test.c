@@ -80,6 +80,36 @@ static void the_best_comes_first(void **state)
 		     "gh__create_issue gh__list_issues ");
 	assert_found("{\"query\":\"repo\",\"limit\":1}", "gh__create_issue ");
 	assert_found("{\"query\":\"twin\"}", "twin twin ");
+	assert_found("{\"query\":\"twin\",\"limit\":0}", "twin twin ");
+	assert_found("{\"query\":\"new\"}", "gh__create_issue ");
+	assert_found("{\"query\":\"where\"}", "files__read_file ");
+	assert_found("{\"query\":\"re\"}", "");
+}
+
+/* The weights of what is said: in the name, the titles, the description, of arguments. */
+static void what_counts_more(void **state)
+{
+	static const char tools[] =
+		"{\"tools\":[" TOOL("a", TAKES("x", "salt")) "," TOOL("b", SAYS("salt")) "," TOOL("c", ",\"title\":\"salt\"") "," TOOL(
+			"d",
+			",\"annotations\":{\"title\":\"salt\"}") "," TOOL("salt",
+									  "") "," TOOL("f",
+										       SAYS("pepperoni")) "," TOOL("g",
+														   SAYS("pepper")) "]}";
+	struct buf text = { 0 }, found = { 0 };
+	struct error err;
+
+	find_in(slice_str(tools), "{\"query\":\"salt\"}", &text);
+	assert_true(scan_array(scan_member(buf_slice(&text), SLICE_LIT("tools")).text, 100,
+			       add_name, &found, &err) > 0);
+	assert_string_equal(buf_terminate(&found), "salt c d b a ");
+	found.len = 0;
+	find_in(slice_str(tools), "{\"query\":\"pepper\"}", &text);
+	assert_true(scan_array(scan_member(buf_slice(&text), SLICE_LIT("tools")).text, 100,
+			       add_name, &found, &err) > 0);
+	assert_string_equal(buf_terminate(&found), "g f ");
+	buf_fini(&text);
+	buf_fini(&found);
 }
 
 static void words_of_all_scripts(void **state)
@@ -136,13 +166,18 @@ static void what_is_very_long(void **state)
 	tools.len = 0;
 	buf_append_str(&tools, "{\"tools\":[{\"name\":\"big\",\"description\":\"");
 	for (int i = 0; i < 3 << 20; i++)
-		buf_append_char(&tools, 'y');
-	buf_append_str(&tools, " omega\"},{\"name\":\"late\"}]}");
+		buf_append_str(&tools, i == 200 << 10 ? " alpha " :
+				       i == 300 << 10 ? " beta " :
+							"y");
+	buf_append_str(&tools, " \"},{\"name\":\"late\"}]}");
 	find_in(buf_slice(&tools), "{\"query\":\"big\"}", &text);
 	assert_non_null(strstr(text.data, "\"big\""));
 	find_in(buf_slice(&tools), "{\"query\":\"late\"}", &text); /* of another server, maybe */
 	assert_non_null(strstr(text.data, "\"late\""));
-	find_in(buf_slice(&tools), "{\"query\":\"omega\"}", &text);
+	find_in(buf_slice(&tools), "{\"query\":\"alpha\"}", &text);
+	assert_non_null(strstr(text.data, "\"big\""));
+	find_in(buf_slice(&tools), "{\"query\":\"beta\"}",
+		&text); /* half of what is read is for each */
 	assert_non_null(strstr(text.data, "None of 2 tools"));
 	buf_fini(&tools);
 	buf_fini(&query);
@@ -234,10 +269,10 @@ static void a_query_is_short(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_best_comes_first),   cmocka_unit_test(words_of_all_scripts),
-		cmocka_unit_test(what_fits_nothing),      cmocka_unit_test(what_is_very_long),
-		cmocka_unit_test(characters_are_not_cut), cmocka_unit_test(a_query_is_short),
-		cmocka_unit_test(a_call_is_taken_apart),
+		cmocka_unit_test(the_best_comes_first), cmocka_unit_test(words_of_all_scripts),
+		cmocka_unit_test(what_fits_nothing),    cmocka_unit_test(what_is_very_long),
+		cmocka_unit_test(what_counts_more),     cmocka_unit_test(characters_are_not_cut),
+		cmocka_unit_test(a_query_is_short),     cmocka_unit_test(a_call_is_taken_apart),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -141,16 +141,7 @@ static void begin_next(void)
 	state.round = state.now->round;
 }
 
-/* Goes on in the next turn, if there is anything to go on with. */
-static void settle(void)
-{
-	if (aside_is_busy(state.loop))
-		task_schedule(state.loop, &state.task);
-	else
-		task_cancel(&state.task);
-}
-
-/* Up to where something gives way. */
+/* Up to where something gives way; then in the next turn. */
 static void go_on(void)
 {
 	bool is_long = false;
@@ -163,7 +154,8 @@ static void go_on(void)
 		switch_to(&state.of_loop, &state.of_aside);
 		is_long = state.now != NULL || loop_turn_is_long(state.loop);
 	}
-	settle();
+	if (aside_is_busy(state.loop))
+		task_schedule(state.loop, &state.task);
 }
 
 static void on_task(not_used struct task *task)
@@ -215,7 +207,6 @@ void aside_finish(struct loop *loop)
 	switch_to(&state.of_loop, &state.of_aside);
 	state.is_in_full = false;
 	CHECK(state.now == NULL);
-	settle();
 }
 
 bool aside_is_busy(const struct loop *loop)

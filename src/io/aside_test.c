@@ -89,6 +89,25 @@ static void begin(struct aside *aside, struct aside *next)
 	loop_turn(loop, false);
 }
 
+static bool is_in_full; /* aside_finish has been called */
+
+static void on_finish(struct timer *timer)
+{
+	is_in_full = true;
+	aside_finish(loop);
+	is_in_full = false;
+}
+
+/* In a turn, as a reload does. */
+static void finish(void)
+{
+	struct timer timer;
+
+	timer_init(&timer, on_finish);
+	timer_start(loop, &timer, 0);
+	loop_turn(loop, false);
+}
+
 /* Three pieces of work, of which the first is closed. */
 static void in_pieces(struct aside *aside)
 {
@@ -99,8 +118,11 @@ static void in_pieces(struct aside *aside)
 	tell('b');
 	take_long();
 	tell('c');
+	assert_true(is_in_full || aside_away_ns() > 0);
 	take_long();
-	aside_close();
+	assert_true(aside_close() || is_in_full);
+	aside_open();
+	assert_false(aside_close());
 	tell('d');
 	take_long();
 	tell('.');
@@ -108,6 +130,7 @@ static void in_pieces(struct aside *aside)
 
 static void in_one(struct aside *aside)
 {
+	assert_int_equal(aside_away_ns(), 0);
 	tell('1');
 }
 
@@ -215,9 +238,7 @@ static void waiting_work_can_be_cancelled(void **state)
 	while (aside_is_busy(loop))
 		loop_turn(loop, false);
 	assert_string_equal(told, "abcd.");
-	begin(&first, NULL);
-	aside_finish(loop);
-	assert_string_equal(told, "abcd.abcd.");
+	assert_int_equal(aside_away_ns(), 0);
 }
 
 static void finishing_does_the_rest_of_what_has_begun(void **state)
@@ -227,11 +248,16 @@ static void finishing_does_the_rest_of_what_has_begun(void **state)
 	aside_init(&second, in_one);
 	begin(&first, &second);
 	assert_string_equal(told, "ab");
+	is_in_full = true;
 	aside_finish(loop);
+	is_in_full = false;
 	assert_string_equal(told, "abcd.");
 	assert_true(aside_is_pending(&second));
 	turn();
 	assert_string_equal(told, "abcd.1o");
+	begin(&first, NULL);
+	finish();
+	assert_string_equal(told, "abcd.1oabcd.");
 }
 
 static void with_garbage(struct aside *aside)
@@ -298,7 +324,8 @@ static void only_what_it_may_hold_stays(void **state)
 	loop_turn(loop, false);
 	assert_string_equal(told, "abcd.ab");
 	assert_true(is_freed(later));
-	aside_finish(loop);
+	while (aside_is_busy(loop))
+		loop_turn(loop, false);
 }
 
 static void on_the_loop_nothing_gives_way(void **state)

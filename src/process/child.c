@@ -312,9 +312,9 @@ static void child_log_failure(const struct child *child)
 
 static void child_check_gone(struct child *child)
 {
-	if (!child->is_exited || wire_is_open(&child->out) || child->state == CHILD_GONE ||
-	    aside_is_pending(&child->taking))
+	if (!child->is_exited || wire_is_open(&child->out) || child->state == CHILD_GONE)
 		return;
+	CHECK(!aside_is_pending(&child->taking));
 	child_set_state(child, CHILD_GONE);
 	child_drain_stderr(child);
 	child_set_away(child, false);

@@ -904,6 +904,7 @@ static void process_ends_while_a_long_line_is_taken(void **state)
 {
 	struct fake_process *p = begin_long();
 
+	fake_process_write(p, "last\n");
 	fake_process_exit(&keeper, p, 0);
 	for (int i = 0; i < 10; i++)
 		loop_turn(loop, false);
@@ -913,7 +914,7 @@ static void process_ends_while_a_long_line_is_taken(void **state)
 	assert_int_equal(lost + gone, 0);
 	gives_way = false;
 	settle();
-	assert_string_equal(lines, "65536|next|");
+	assert_string_equal(lines, "65536|next|last|");
 	assert_int_equal(lost, 1);
 	assert_int_equal(gone, 1);
 }
