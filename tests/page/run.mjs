@@ -5,6 +5,7 @@
 //
 // Whatever a page says on its console, throws, or is refused by its Content-Security-Policy is a failed check of its own at the end.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
@@ -98,6 +99,13 @@ const groups = [{
     const row = rows(page, 'refusals').filter({ hasText: 'not_permitted' });
     await until(async () => await row.count() === 1 && (await row.locator('td').last().textContent()) === '3', 'no row of three refusals');
     await until(async () => await cell(page, 'demo', 'Refused') === '3', 'the server has none');
+    await page.context().close();
+  },
+
+  async 'it names the version and the commit'() {
+    const page = await open(gateway.page);
+    const said = execFileSync(resolve(options.bin, 'mcpgated'), ['--version'], { encoding: 'utf8' }).trim();
+    await until(async () => 'mcpgated ' + await page.locator('#version').textContent() === said, `it does not say ${said}`);
     await page.context().close();
   },
 

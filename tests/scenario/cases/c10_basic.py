@@ -74,6 +74,18 @@ def one_command_form_with_the_demo(t):
 
 
 @case(daemon=False)
+def one_command_says_little(t):
+    """product §2: without --log-level a command's log has few lines before it is ready, and one for a wrong path; no file is spoken of."""
+    run = t.directory()
+    d = t.start(args=["--listen", "127.0.0.1:0", "--", os.path.join(harness.BIN, "mcpgated-demo")], env={"XDG_RUNTIME_DIR": run})
+    before = [line for line in d.lines if not line.startswith("mcpgated: ")]
+    ok(len(before) <= 12 and not any(" debug " in line for line in d.lines), "what comes before", d.lines)
+    eq(len([line for line in before if " confine process=gateway " in line]), 1, before)
+    eq(t.conn().request("GET", "/demo/mcp").status, 404)
+    d.wait_log("path_unknown", "path=/demo/mcp")
+
+
+@case(daemon=False)
 def one_command_form_with_a_name(t):
     """product §2: --name names the server in the ready line; the paths stay short."""
     t.start(args=["--listen", "127.0.0.1:0", "--name", "mine", "--"] + harness.child_argv({}))

@@ -501,8 +501,9 @@ def open_listener_is_refused(t):
 
 @case(daemon=False)
 def open_listener_when_written_out(t):
-    """FRONT-SEC-03: with both lines it starts, and serves."""
+    """FRONT-SEC-03 DEF-05: with both lines it starts, and serves; that others will be refused for their Host is said then, too."""
     t.start({"main": {}}, {"listen": [{"address": "0.0.0.0:0", "plaintext": True}], "auth": {"mode": "anonymous"}})
+    ok(any("clients on other machines will be refused" in line for line in t.daemon.lines), "a warning", t.daemon.lines)
     port = int(re.search(r":(\d+)/", next(iter(t.daemon.endpoints.values()))).group(1))
     t.daemon.address = ("127.0.0.1", port)
     eq(t.session().echo("x"), "x")
@@ -544,6 +545,7 @@ def print_config_shows_every_default(t):
     for key in ("connections", "sessions", "header_bytes", "message", "response", "json_depth", "header_timeout",
                 "body_timeout", "idle_timeout", "max_age", "keepalive", "json_grace", "request_timeout", "inherit_env"):
         ok(re.search(r"^\s*(- )?%s:" % key, done.stdout, re.M), "lacks " + key, done.stdout)
+    ok(re.search(r"^\s*sleep_when_gone: 2m$", done.stdout, re.M), "what sizing.md promises", done.stdout)
 
 
 @case(daemon=False)

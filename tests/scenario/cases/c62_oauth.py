@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import select
 import signal
 import ssl
@@ -669,9 +670,15 @@ def an_issuer_that_is_away_is_told(t):
     eq((severity, about), ("failing", i.url))
     ok(text.startswith("issuer %s: no keys since 2" % i.url) and "(its metadata: " in text, "since when, and why", text)
     ok(text in t.conn(address=t.daemon.admin).request("GET", "/status").read().decode().replace("\\/", "/"), "in status and on the page")
+
+    def counted(kind):
+        text = t.conn(address=t.daemon.admin).request("GET", "/metrics").read().decode()
+        return re.findall(r'^mcpgated_problem\{kind="%s"\} (\d+)$' % kind, text, re.M)
+    eq(counted("issuer_without_keys"), ["1"], "what its alert looks at")
     del i.documents
     wait_for(lambda: "issuer_without_keys" not in check(t), 20, "its keys")
     eq([kind for kind in check(t) if kind.startswith("issuer_")], [], "it is there")
+    eq(counted("issuer_without_keys"), ["0"])
     i.documents = lambda: {}
     claims = {"iss": i.url, "aud": RESOURCE, "sub": "a", "client_id": "c", "exp": int(time.time()) + 600}
     send(t, mcp.bearer(issuer.KEY.sign({"alg": "RS256", "kid": "another", "typ": "at+jwt"}, claims)))  # whose key is looked for
