@@ -711,6 +711,23 @@ static struct slice text_of(const json_t *entry, const char *name)
 				      slice_of("", 0);
 }
 
+static bool finds(struct slice text, const char *path, struct wanted *wanted)
+{
+	return import_entries(text, path, on_wanted, wanted, NULL) == 0 && wanted->is_found;
+}
+
+/* Whether it is an entry of JSON, and nothing else: in its place the file can be read as before. */
+static bool is_value(struct slice was)
+{
+	struct wanted wanted = { .list = "mcpServers", .name = "a" };
+	at_end(buf_wipe) struct buf text = { 0 };
+
+	buf_append_str(&text, "{\"mcpServers\":{\"a\":");
+	buf_append_slice(&text, was);
+	buf_append_str(&text, "}}");
+	return finds(buf_slice(&text), "a.json", &wanted) && wanted.length == was.n;
+}
+
 static int restore_wanted(struct work *work, const struct edit_file *file, const json_t *entry,
 			  const struct wanted *wanted, struct error *err)
 {
@@ -732,8 +749,7 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	else if (wanted->is_apart || entry_text_restore(original, is_toml, was, is, &text) < 0)
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
 	buf_append(&text, original.p + original.n, file->text.len - wanted->at - wanted->length);
-	if (import_entries(buf_slice(&text), work->path, on_wanted, &again, NULL) < 0 ||
-	    !again.is_found)
+	if (is_toml ? !finds(buf_slice(&text), work->path, &again) : !is_value(was))
 		return error_set(err, ERROR_INVALID, "its record is broken");
 	result = work->line->is_dry_run ? 0 : edit_file_replace(file, buf_slice(&text), err);
 	work->has_restored = result == 0;

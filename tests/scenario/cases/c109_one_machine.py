@@ -937,7 +937,7 @@ def records_that_cannot_be_used(t):
         return "/conf.d cannot be read: Not a directory"
 
     for spoil in (link, give_away, take_away, shorten, change("lacks", was=5), change("lacks", was=""), change("has", **{"is": 7}),
-                  change("has", was="} evil"), a_file):
+                  change("has", was="} evil"), change("has", was="{}, "), a_file):
         if spoil is give_away and os.getuid() != 0:
             continue
         with home() as h:
