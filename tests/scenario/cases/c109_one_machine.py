@@ -632,7 +632,7 @@ def what_people_have_written(t):
         h.put(".config/mcpgated/conf.d/other.yaml", server.replace(b'"entries"', b'"entries'))
         ok("other.yaml is left alone" in h.adopt("--undo", status=1), "a broken record")
         os.unlink(h.path(".config/mcpgated/conf.d/other.yaml"))
-        for mode, token, said in ((0o644, TOKEN, "others can read it"), (0o600, "other", "has none of the tokens")):
+        for mode, token, said in ((0o640, TOKEN, "others can read it"), (0o604, TOKEN, "others can read it"), (0o600, "other", "has none of the tokens")):
             h.put(".config/mcpgated/token", token.encode(), mode)
             ok(said in h.adopt(status=1), said)
         eq(h.read(CURSOR), PLAIN)
@@ -697,6 +697,65 @@ def one_server_of_several_clients(t):
         os.unlink(h.path(CURSOR))
         eq(json.loads(h.adopt("--dry-run", "--json", status=0))["entries"], [])
         ok("adopt takes claude, " in h.adopt("vi", status=2), "an unknown client")
+
+
+@case(daemon=False, deadline=60)
+def the_same_server_or_another(t):
+    """product §2: order, and what says nothing, make no other server; each place is put back; what merely looks like an entry of ours is none."""
+    with home() as h:
+        files = {CURSOR: b'{"mcpServers": {"a": {"command": "x", "args": [], "env": {"B": "1", "A": "2"}}}}',
+                 CLAUDE: b'{"mcpServers": {"b": {"env": {"A": "2", "B": "1"}, "command": "x"}}}',
+                 CODE: b'{"mcpServers": {"c": {"command": "y", "cwd": "/tmp"}}, "projects": {"/tmp": {"mcpServers": {"c": {"command": "y"}}}}}'}
+        for path, content in files.items():
+            h.put(path, content)
+        h.adopt(status=0)
+        eq(h.servers(), ["b.yaml", "c.yaml"])
+        ok(b'\n      PATH: "%s"\n' % h.env["PATH"].encode() in h.read(".config/mcpgated/conf.d/b.yaml"), "the PATH of the user's shell")
+        h.adopt("--undo", status=0)
+        eq({path: h.read(path) for path in files}, files)
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        h.put(CURSOR, b'{"mcpServers": {"a": {"url": "http://127.0.0.1:%d0/a/mcp"}, "b": {"command": "ssh", "args": ["connect"]}, "c": {"command": "files"}}}' % port_of(h))
+        own = b"servers: {mine: {command: z}}\n"
+        h.put(".config/mcpgated/conf.d/c.yaml", own)
+        told = h.adopt(status=0)
+        ok("mcpServers.a  left alone: it is at a URL" in told and "is served by the daemon already" not in told, "other addresses and commands", told)
+        eq((h.servers(), h.read(".config/mcpgated/conf.d/c.yaml")), (["b.yaml", "c-2.yaml", "c.yaml", "files.yaml"], own), "one's own file of that name")
+
+
+@case(daemon=False, deadline=60)
+def servers_that_stay(t):
+    """product §2: a server that somebody has changed is served on, and one whose record is spoilt keeps its file, whatever fails."""
+    name = ".config/mcpgated/conf.d/files.yaml"
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        h.put(name, h.read(name).replace(b"isolation: session", b"isolation: shared"))
+        ok("files.yaml has been changed since, and stays" in h.adopt("--undo", status=0), "what is told")
+        eq((h.read(CURSOR), h.servers()), (PLAIN, ["files.yaml"]))
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        h.put(name, re.sub(rb'"entries":.*\]}', b'"entries":[]}', h.read(name)))
+        own = h.read(".config/mcpgated/mcpgated.yaml")
+        h.put(".config/mcpgated/mcpgated.yaml", own.replace(b"include:", b"#include:"))
+        h.put(CLAUDE, PLAIN)
+        h.adopt("claude", status=1)
+        eq((h.read(CLAUDE), h.servers() + h.servers("undone")), (PLAIN, ["files.yaml.undone"]), "the only place that still has the command")
+
+
+@case(daemon=False, deadline=60)
+def folders_for_the_socket(t):
+    """product §2: the unix socket is only where nobody else comes in, and where its name can be written."""
+    for folder, mode, is_good in (("run", 0o700, True), ("run", 0o755, False), ("it's", 0o700, False)):
+        with home() as h:
+            h.env["XDG_RUNTIME_DIR"] = h.path(folder)
+            os.mkdir(h.path(folder))
+            os.chmod(h.path(folder), mode)
+            h.put(CURSOR, PLAIN)
+            h.adopt(status=0)
+            eq(b"unix:" in h.read(".config/mcpgated/mcpgated.yaml"), is_good, folder + oct(mode))
 
 
 # What an entry of a server of the name a was, and what it is then; T stands for the address and the token.
@@ -776,6 +835,7 @@ def entries_of_codex(t):
         (lambda said: said.replace(b"/a/mcp", b"/a/mcp?mine"), None),
         (lambda said: said.replace(b"http_headers = ", b"[tui]\n[mcp_servers.a.http_headers]\nX = "), None),
         (lambda said: said + b"[", None),
+        (lambda said: said + b"[tui]\ntheme = 'x'\n[mcp_servers.a.tools.t]\nk = 1\n", None),
     ):
         with home() as h:
             edited = edit(put_codex(h, before))
@@ -1131,6 +1191,9 @@ def adopted_and_called(t):
             c.do(["text", "called"])
             eq(c.read()["result"]["content"][0]["text"], "called")
             c.end()
+        h.put(WINDSURF, PLAIN)
+        h.env["XDG_RUNTIME_DIR"] = h.folder
+        ok("next: mcpgatectl reload;" in h.adopt(status=0), "a daemon that runs")
         told = h.adopt("--undo", status=0)
         ok("next: mcpgatectl reload" in told and "systemctl --user disable" in told, told)
         subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "reload"], env=dict(h.env, XDG_RUNTIME_DIR=h.folder), check=True, timeout=20 * harness.SLOW)
