@@ -228,6 +228,56 @@ static void problems_are_found(void **state)
 	servers[1].pins.waiting = 0;
 }
 
+/* What each says when it is a little different; those that fail come first, in whatever order they were found. */
+static void problems_say_what_is_so(void **state)
+{
+	struct audit audit = { .conf = { .to = "/a" }, .is_failing = true, .last_error = EIO };
+
+	servers[0].stats->has_worked = servers[1].stats->has_worked = true;
+	servers[0].pins.waiting = 1;
+	servers[0].conf.pool_max = 1;
+	admin.unsaved = 1u << IPC_TEXT_PINS;
+	admin.upgrade = IPC_UPGRADE_FAILED;
+	router.audit = &audit;
+	server_note_failure(&servers[1], "no such file", NULL);
+	backoff_note_failed(&servers[1].backoff);
+	servers[1].stats->failed_at_ms -= 90000;
+	reports_check(&admin, &out);
+	assert_has("\"problems\":[{\"severity\":\"failing\",\"kind\":\"audit_failing\",\"about\":"
+		   "\"/a\",\"text\":\"audit records cannot be written to /a: Input/output "
+		   "error\"},{\"severity\":\"failing\",\"kind\":\"server_failing\",\"about\":\"b\","
+		   "\"text\":\"b is failing: no such file (1m");
+	assert_has("\"text\":\"a has 1 definition that waits for approval: mcpgatectl pins a\"");
+	assert_has("\"kind\":\"state_unsaved\",\"about\":\"pins\"");
+	assert_has("\"kind\":\"upgrade_failed\"");
+	assert_null(strstr(out.data, "\"about\":\"sessions\""));
+	assert_null(strstr(out.data, "calls_wait"));
+	router.audit = NULL;
+	servers[0].pins.waiting = 0;
+	admin.unsaved = 0;
+	admin.upgrade = IPC_UPGRADE_NONE;
+}
+
+/* One that a reload has retired is not waited for; claims are those of the first that is named. */
+static void untried_servers_are_those_in_use(void **state)
+{
+	static const struct slice sub[] = { SLICE("sub") }, team[] = { SLICE("team") };
+
+	servers[0].conf.claims = (struct slices){ sub, 1 };
+	servers[1].conf.claims = (struct slices){ team, 1 };
+	servers[0].stats->has_worked = servers[1].stats->has_worked = false;
+	reports_check(&admin, &out);
+	assert_has("not tried yet: a, b, for claims of a caller; mcpgatectl tools a --claims "
+		   "'{\\\"sub\\\": \\\"...\\\"}' tries it now");
+	out.len = 0;
+	servers[0].is_retired = true;
+	reports_check(&admin, &out);
+	assert_has("not tried yet: b, for claims of a caller; mcpgatectl tools b --claims "
+		   "'{\\\"team\\\": \\\"...\\\"}' tries it now");
+	servers[0].is_retired = false;
+	servers[0].conf.claims = servers[1].conf.claims = (struct slices){ .count = 0 };
+}
+
 /* BACK-URL-09 */
 static void a_server_that_is_away_is_failing(void **state)
 {
@@ -365,6 +415,8 @@ int main(void)
 		TEST(problems_are_found),
 		TEST(untried_servers_are_named_up_to_a_bound),
 		TEST(a_server_that_is_away_is_failing),
+		TEST(problems_say_what_is_so),
+		TEST(untried_servers_are_those_in_use),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
