@@ -19,6 +19,7 @@ HIDDEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])
 SIMPLE = re.compile(r"^(\t+)([A-Za-z_*][^\n;{}]*);[ \t]*$", re.M)
 CALL = re.compile(r"(?:\(void\)!?)?([A-Za-z_]\w*)\((.*)\)$", re.S)
 NO_EXPRESSION = re.compile(r"(?:struct|union|enum|const|static|unsigned)\b|at_end\(|\w+ \**\w+|[A-Z_]+\(")
+THING = re.compile(r"(?<![\w.>])[a-z_]\w*(?:(?:->|\.)\w+)*(?![\w(])")
 POINTER = re.compile(r"\bstruct (\w+) \*(\w+)\b(?!\()")
 
 
@@ -153,8 +154,15 @@ def inverted(text, head, begin, end):
             yield span + ("!(%s)",)
 
 
+def share(first, second):
+    """Whether these statements name one thing: x->a and x do, x->a and x->b do not. What is freed at the end of the turn is still there."""
+    ours, theirs = ([re.split(r"->|\.", name) for name in THING.findall(text)] for text in (first, second))
+    return not any("loop_defer_free(" in text for text in (first, second)) and any(
+        a[:len(b)] == b[:len(a)] for a in ours for b in theirs)
+
+
 def swapped(text, head, begin, end):
-    """The order of two that have a name in common, one of them a call."""
+    """The order of two that name the same thing, or one a part of the other's; one of them is a call."""
     before = None
     for match in SIMPLE.finditer(text, begin, end):
         word = re.search(r"\w+", match.group(2)).group()
@@ -164,8 +172,7 @@ def swapped(text, head, begin, end):
         if here and before and text[before[1]:here[0]] == ";\n" + match.group(1):
             first, second = text[slice(*before)], text[slice(*here)]
             above = text[:before[0]].rstrip()[-1:]
-            common = set(csource.NAME.findall(first)) & set(csource.NAME.findall(second))
-            if above in ";{}" and common and (CALL.match(first) or CALL.match(second)):
+            if above in ";{}" and share(first, second) and (CALL.match(first) or CALL.match(second)):
                 yield before[0], here[1], "%2s" + text[before[1]:here[0]] + "%1s"
         before = here
 

@@ -1935,6 +1935,149 @@ static void shares_are_kept(void **state)
 	is_answered(calls[0], RESULT("1"));
 }
 
+static size_t count_leaving(const struct pool *pool)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &pool->upstreams)
+		count += container_of(node, struct upstream, link)->state == UPSTREAM_RETIRING;
+	return count;
+}
+
+/* bridging.md §1.4: of several, the one with the fewest calls, although another one has been there for longer. */
+static void the_least_loaded_is_given(void **state)
+{
+	struct member *a;
+	struct front *calls[4], *other;
+
+	servers[0].conf.share_percent = 100;
+	a = begin_plain(alice);
+	for (size_t i = 0; i < 3; i++)
+		calls[i] = request(a->client, CALL("1"));
+	pass(10);
+	get_ready(1);
+	hears(process(1), CALL("2"));
+	other = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(1000);
+	calls[3] = request(a->client, CALL("1"));
+	hears_nothing(process(1));
+	assert_false(process(1)->is_eof);
+	says(process(1), RESULT("2"));
+	is_answered(calls[2], RESULT("1"));
+	hears_nothing(process(1));
+	assert_true(process(1)->is_eof);
+	exits(process(1), 0);
+	get_ready(2);
+	assert_int_equal(other->ending, ENDING_RESPONSE);
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	hears_nothing(process(0));
+	is_open(calls[3]);
+}
+
+/* A pool of the caller for clients with these capabilities, with so many processes, which all work. */
+static struct pool *begin_working(struct principal *principal, const char *initialize, size_t count)
+{
+	struct front *front = open_session_as(principal, initialize);
+	struct member *member;
+
+	get_ready(keeper.count - 1);
+	member = join(front);
+	for (size_t i = 0; i < count; i++) {
+		request(member->client, CALL("1"));
+		if (i > 0)
+			get_ready(keeper.count - 1);
+		hears(process(keeper.count - 1), CALL("2"));
+	}
+	pass(10);
+	return member->client->pool;
+}
+
+#define ELICITS INITIALIZE_WITH("'elicitation':{}")
+#define SAMPLES INITIALIZE_WITH("'sampling':{}")
+#define HAS_ROOTS INITIALIZE_WITH("'roots':{}")
+
+/* §1.9 (6): at once, if it is more than a share, although it is the only one of its pool. */
+static void what_is_more_than_a_share_is_given_at_once(void **state)
+{
+	struct pool *hers[2];
+
+	servers[0].conf.share_percent = 50;
+	hers[0] = begin_working(alice, ELICITS, 1);
+	hers[1] = begin_working(alice, SAMPLES, 1);
+	open_session_as(bob, ELICITS);
+	pass(1000);
+	assert_int_equal(count_leaving(hers[0]), 1);
+	assert_int_equal(count_leaving(hers[1]), 0);
+	pass(POOL_QUEUE_TIMEOUT_MS - 2000);
+	assert_int_equal(count_leaving(hers[1]), 0);
+	says(process(0), RESULT("2"));
+	hears_nothing(process(0));
+	exits(process(0), 0);
+	get_ready(2);
+}
+
+static struct principal *somebody(void)
+{
+	static const struct identity identity = { .issuer = SLICE("i"), .subject = SLICE("carol") };
+
+	return principal_get(&router.sessions.principals, &identity);
+}
+
+/* bridging.md §1.4: of several pools, the one with most gives, also if another one is older. */
+static void who_has_most_gives(void **state)
+{
+	struct principal *third = somebody();
+	struct pool *hers, *his;
+
+	servers[0].conf.pool_max = 5;
+	servers[0].conf.share_percent = 100;
+	his = begin_working(bob, ELICITS, 2);
+	hers = begin_working(alice, ELICITS, 3);
+	open_session_as(third, ELICITS);
+	pass(1000);
+	assert_int_equal(count_leaving(hers), 1);
+	assert_int_equal(count_leaving(his), 0);
+	principal_unref(&third);
+}
+
+static void who_has_most_gives_first_or_last(void **state)
+{
+	struct principal *third = somebody();
+	struct pool *hers, *his;
+
+	servers[0].conf.pool_max = 5;
+	servers[0].conf.share_percent = 100;
+	hers = begin_working(alice, ELICITS, 3);
+	his = begin_working(bob, ELICITS, 2);
+	open_session_as(third, ELICITS);
+	pass(1000);
+	assert_int_equal(count_leaving(hers), 1);
+	assert_int_equal(count_leaving(his), 0);
+	principal_unref(&third);
+}
+
+/* §1.9 (6): but before that, who has more than a share, in however many pools. */
+static void who_has_more_than_a_share_gives(void **state)
+{
+	static const char *const kinds[] = { ELICITS, SAMPLES, HAS_ROOTS };
+	struct principal *third = somebody();
+	struct pool *hers[3], *his;
+
+	servers[0].conf.pool_max = 5;
+	servers[0].conf.share_percent = 40;
+	hers[0] = begin_working(alice, kinds[0], 1);
+	his = begin_working(bob, ELICITS, 2);
+	for (size_t i = 1; i < 3; i++)
+		hers[i] = begin_working(alice, kinds[i], 1);
+	open_session_as(third, ELICITS);
+	pass(1000);
+	assert_int_equal(count_leaving(his), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(count_leaving(hers[i]), i == 0); /* the oldest */
+	principal_unref(&third);
+}
+
 /* The same where nobody has more than one: who has had it for longest gives way. */
 static void who_has_had_one_gives_way(void **state)
 {
@@ -1968,15 +2111,6 @@ static void who_has_had_one_gives_way(void **state)
 	says(process(1), WELCOME);
 	assert_int_equal(other->ending, ENDING_RESPONSE);
 	is_open(calls[2]);
-}
-
-static size_t count_leaving(const struct pool *pool)
-{
-	size_t count = 0;
-
-	LIST_FOREACH(node, &pool->upstreams)
-		count += container_of(node, struct upstream, link)->state == UPSTREAM_RETIRING;
-	return count;
 }
 
 /* Long calls are no reason to give away one after the other: nobody would be served meanwhile. */
@@ -2251,6 +2385,11 @@ static const struct CMUnitTest tests[] = {
 	TEST(failing_servers_claim_nothing),
 	TEST_PRINCIPALS(who_has_none_gets_one),
 	TEST_PRINCIPALS(shares_are_kept),
+	TEST_PRINCIPALS(the_least_loaded_is_given),
+	TEST_PRINCIPALS(what_is_more_than_a_share_is_given_at_once),
+	TEST_PRINCIPALS(who_has_most_gives),
+	TEST_PRINCIPALS(who_has_most_gives_first_or_last),
+	TEST_PRINCIPALS(who_has_more_than_a_share_gives),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST_PRINCIPALS(who_has_none_gets_but_one),
 	TEST_PRINCIPALS(who_gave_takes_nothing_from_others),

@@ -274,6 +274,27 @@ static void waiting_is_limited(void **state)
 	}
 }
 
+/* queue_calls is of each server. */
+static void servers_have_their_own_queues(void **state)
+{
+	struct front *front, *late[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		servers[i].conf.pool_max = servers[i].conf.queue_calls = 1;
+		front = open_session_at(&servers[i], bob, INITIALIZE_WITH(""));
+		welcomes(i);
+		request(begun(front), CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 2; i++)
+		is_open(late[i] = open_session_at(&servers[i], alice, INITIALIZE_WITH("")));
+	for (size_t i = 0; i < 2; i++)
+		is_failed(open_session_at(&servers[i], bob, INITIALIZE_WITH("")),
+			  REASON_OVER_LIMIT);
+	for (size_t i = 0; i < 2; i++)
+		is_open(late[i]);
+}
+
 /* Nobody is turned away for one who would then wait with as much himself. */
 static void equals_do_not_push_each_other_out(void **state)
 {
@@ -1206,6 +1227,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(some_go_before_others),
 	TEST(subscribers_go_after_others),
 	TEST(waiting_is_limited),
+	TEST(servers_have_their_own_queues),
 	TEST(equals_do_not_push_each_other_out),
 	TEST(what_leaves_is_waited_for),
 	TEST(no_more_than_needed_go),
