@@ -2078,6 +2078,56 @@ static void who_has_more_than_a_share_gives(void **state)
 	principal_unref(&third);
 }
 
+/* Of those who wait, only who could use the place of that server counts. */
+static void one_is_given_for_each(size_t max, size_t other_max)
+{
+	struct principal *third = somebody();
+	struct front *front;
+	struct pool *hers;
+
+	fleet.max = 4;
+	servers[0].conf.share_percent = 100;
+	servers[1].conf = servers[0].conf;
+	servers[0].conf.pool_max = max;
+	servers[1].conf.pool_max = other_max;
+	hers = begin_working(alice, ELICITS, 3);
+	front = open_session_at(&servers[1], alice, ELICITS);
+	get_ready(3);
+	request(join(front)->client, CALL("1"));
+	hears(process(3), CALL("2"));
+	open_session_as(bob, ELICITS);
+	open_session_at(&servers[1], third, ELICITS);
+	for (size_t i = 0; i < 4; i++)
+		pass(1000);
+	assert_int_equal(count_leaving(hers), 1);
+	principal_unref(&third);
+}
+
+static void who_waits_at_a_full_server_does_not_count(void **state)
+{
+	one_is_given_for_each(5, 1);
+}
+
+static void who_waits_elsewhere_for_a_full_server_does_not_count(void **state)
+{
+	one_is_given_for_each(3, 2);
+}
+
+/* bridging.md §1.4: who has no process, and needs none, does not wait. */
+static void who_needs_none_takes_no_place_from_others(void **state)
+{
+	struct principal *third = somebody();
+
+	servers[0].conf.queue_calls = servers[0].conf.pool_max = 1;
+	begin_asking(alice, 0);
+	pass(POOL_IDLE_MS);
+	hears_nothing(process(0));
+	exits(process(0), 0);
+	begin_working(bob, ELICITS, 1);
+	is_open(open_session_as(third, ELICITS));
+	principal_unref(&third);
+}
+
 /* The same where nobody has more than one: who has had it for longest gives way. */
 static void who_has_had_one_gives_way(void **state)
 {
@@ -2390,6 +2440,9 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(who_has_most_gives),
 	TEST_PRINCIPALS(who_has_most_gives_first_or_last),
 	TEST_PRINCIPALS(who_has_more_than_a_share_gives),
+	TEST_PRINCIPALS(who_waits_at_a_full_server_does_not_count),
+	TEST_PRINCIPALS(who_waits_elsewhere_for_a_full_server_does_not_count),
+	TEST_PRINCIPALS(who_needs_none_takes_no_place_from_others),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST_PRINCIPALS(who_has_none_gets_but_one),
 	TEST_PRINCIPALS(who_gave_takes_nothing_from_others),
