@@ -6,6 +6,7 @@
 #include "router/router.h"
 
 #include "base/clock.h"
+#include "router/era.h"
 #include "router/era_stage.h"
 #include "session/principal.h"
 
@@ -488,6 +489,28 @@ static void requests_of_modern_servers_are_ignored(void **state)
 	assert_true(is_logged("child_stray server=test"));
 }
 
+static void task_becomes(const char *kind, const char *info, const char *id, const char *expected)
+{
+	struct buf out = { 0 };
+
+	era_append_task(&out, kind,
+			slice_str(q("{'taskId':'theirs','x':1,'cacheScope':'public','y':[]}")),
+			slice_str(q(info)), slice_str(q(id)));
+	assert_string_equal(buf_terminate(&out), q(expected));
+	buf_fini(&out);
+}
+
+/* What is not known is not said. */
+static void tasks_are_rewritten(void **state)
+{
+	task_becomes(NULL, "", "", "{'x':1,'y':[]}");
+	task_becomes(NULL, "", "'7'", "{'taskId':'7','x':1,'y':[]}");
+	task_becomes("task", "", "", "{'resultType':'task','x':1,'y':[]}");
+	task_becomes("task", "{'name':'s'}", "'7'",
+		     "{'resultType':'task','taskId':'7','x':1,'y':[],'_meta':{'io."
+		     "modelcontextprotocol/serverInfo':{'name':'s'}}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +537,7 @@ int main(void)
 		MODERN_TEST(errors_are_translated),
 		MODERN_TEST(sessions_are_ours),
 		MODERN_TEST(requests_of_modern_servers_are_ignored),
+		cmocka_unit_test(tasks_are_rewritten),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
