@@ -215,6 +215,13 @@ static void test_says_what_it_does_not_edit(void **state)
 	assert_int_equal(edit_file_read(folder, &file, &err), -1);
 	assert_string_equal(err.text, "is not a plain file");
 	edit_file_fini(&file);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(20); /* nobody will ever write into it */
+	assert_int_equal(edit_file_read(path, &file, &err), -1);
+	assert_string_equal(err.text, "is not a plain file");
+	alarm(0);
+	edit_file_fini(&file);
 }
 
 /* Root alone may give the folder another group. */
