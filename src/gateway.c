@@ -281,7 +281,7 @@ static void gateway_on_inherit(const struct ipc_message *message)
 static void gateway_on_inherit_end(unsigned int upgrade)
 {
 	gateway->has_inherited = true;
-	kept_sessions_note_all_inherited(&gateway->router.kept_sessions);
+	kept_pools_forget_idle(&gateway->router.kept_sessions.pools);
 	admin_server_tell_upgrade(gateway->admin_server, upgrade);
 	gateway_listen_once_complete(gateway);
 }

@@ -9,9 +9,11 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
+#include "session/principal.h"
 
 static void digest_append_member(struct buf *out, const char *name, struct json value)
 {
@@ -131,4 +133,25 @@ void digest_bytes(struct slice bytes, struct digest *digest_r)
 	      EVP_DigestUpdate(context, bytes.p, bytes.n) == 1 &&
 	      EVP_DigestFinal_ex(context, digest_r->bytes, &size) == 1 &&
 	      size == sizeof(digest_r->bytes));
+}
+
+/* Each part is length-counted. */
+void digest_principal(const struct principal *principal, struct digest *digest_r)
+{
+	const struct identity *who = &principal->identity;
+	at_end(buf_fini) struct buf text = { 0 };
+
+	buf_printf(&text, "%zu:%.*s%zu:%.*s%zu:%.*s", who->issuer.n, SLICE_ARG(who->issuer),
+		   who->subject.n, SLICE_ARG(who->subject), who->client.n, SLICE_ARG(who->client));
+	digest_bytes(buf_slice(&text), digest_r);
+}
+
+void digest_append(struct buf *out, const struct digest *digest)
+{
+	char text[DIGEST_TEXT + 1];
+	size_t n = text_base64url(digest->bytes, DIGEST_BYTES, text);
+
+	buf_append_char(out, '"');
+	buf_append(out, text, n);
+	buf_append_char(out, '"');
 }

@@ -9,9 +9,12 @@
 
 #include "base/slice.h"
 
+struct buf;
 struct envelope;
+struct principal;
 
 #define DIGEST_BYTES 32
+#define DIGEST_TEXT 43 /* its length in base64url */
 
 struct digest {
 	unsigned char bytes[DIGEST_BYTES];
@@ -21,6 +24,10 @@ struct digest {
 void digest_request(const struct envelope *env, struct digest *digest_r);
 /* SHA-256 of any bytes. */
 void digest_bytes(struct slice bytes, struct digest *digest_r);
+/* Who it is: issuer, subject and client. */
+void digest_principal(const struct principal *principal, struct digest *digest_r);
+/* Appends it as a JSON string: base64url, DIGEST_TEXT characters. */
+void digest_append(struct buf *out, const struct digest *digest);
 
 /*
  * The digest of a request, computed when somebody asks for it: few calls ever need it. Until then up to

@@ -29,41 +29,18 @@
 #define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
 #define LINE_MAX (1024 * 1024)                   /* of one that is read; ours are shorter */
 #define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
-#define DIGEST_TEXT 43                           /* the length of a digest in base64url */
 #define LINE_BEGIN "{\"id\":"
 #define LEG_BEGIN "{\"leg\":"
-#define POOL_BEGIN "{\"pool\":"
 #define HOLDING_MS 1000
 
 /* ---- lines ---- */
-
-static void append_digest(struct buf *out, const struct digest *digest)
-{
-	char text[DIGEST_TEXT + 1];
-	size_t n = text_base64url(digest->bytes, DIGEST_BYTES, text);
-
-	buf_append_char(out, '"');
-	buf_append(out, text, n);
-	buf_append_char(out, '"');
-}
 
 static bool is_digest(struct json value, const struct digest *digest)
 {
 	at_end(buf_fini) struct buf text = { 0 };
 
-	append_digest(&text, digest);
+	digest_append(&text, digest);
 	return text_is_equal_secret(value.text, buf_slice(&text));
-}
-
-/* Each part is length-counted. */
-static void digest_owner(const struct principal *principal, struct digest *digest_r)
-{
-	const struct identity *who = &principal->identity;
-	at_end(buf_fini) struct buf text = { 0 };
-
-	buf_printf(&text, "%zu:%.*s%zu:%.*s%zu:%.*s", who->issuer.n, SLICE_ARG(who->issuer),
-		   who->subject.n, SLICE_ARG(who->subject), who->client.n, SLICE_ARG(who->client));
-	digest_bytes(buf_slice(&text), digest_r);
 }
 
 /* Of a session and its owner: the keeper knows it, whatever a gateway that was taken over writes. SEC-68 */
@@ -72,7 +49,7 @@ static void digest_bond(struct slice id, const struct principal *owner, struct d
 	struct digest digest;
 	at_end(buf_fini) struct buf text = { 0 };
 
-	digest_owner(owner, &digest);
+	digest_principal(owner, &digest);
 	buf_append(&text, (const char *)digest.bytes, DIGEST_BYTES);
 	buf_append_slice(&text, id);
 	digest_bytes(buf_slice(&text), digest_r);
@@ -84,10 +61,10 @@ void kept_session_name(struct buf *out, struct slice id, const struct principal 
 
 	digest_bytes(id, &digest);
 	buf_append_str(out, id.n > SESSION_ID_LENGTH ? LEG_BEGIN : LINE_BEGIN);
-	append_digest(out, &digest);
-	digest_owner(owner, &digest);
+	digest_append(out, &digest);
+	digest_principal(owner, &digest);
 	buf_append_str(out, ",\"owner\":");
-	append_digest(out, &digest);
+	digest_append(out, &digest);
 }
 
 static void write_fixed(struct kept_session *one, struct slice id, struct slice params)
@@ -150,11 +127,6 @@ static struct kept_session *kept_at(struct list *node)
 	return container_of(node, struct kept_session, link);
 }
 
-static struct kept_pool *kept_pool_at(struct list *node)
-{
-	return container_of(node, struct kept_pool, link);
-}
-
 static uint64_t key_of(const struct kept_sessions *kept, const struct digest *id)
 {
 	return text_hash(kept->seed, slice_of((const char *)id->bytes, DIGEST_BYTES));
@@ -167,40 +139,6 @@ static struct kept_session *find_asleep(const struct kept_sessions *kept, const 
 		struct kept_session *one = container_of(at, struct kept_session, by_id);
 
 		if (memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
-			return one;
-	}
-	return NULL;
-}
-
-static struct kept_pool *kept_pool_new(struct kept_sessions *kept, const struct digest *id)
-{
-	struct kept_pool *one = mem_zalloc(sizeof(*one));
-
-	one->id = *id;
-	list_init(&one->processes);
-	list_append(&kept->pools, &one->link);
-	return one;
-}
-
-static void kept_pool_drop(struct kept_pool *one)
-{
-	CHECK(list_is_empty(&one->processes));
-	if (one->pool != NULL)
-		one->pool->kept = NULL;
-	list_remove(&one->link);
-	buf_fini(&one->line);
-	free(one);
-}
-
-/* Of this pool, or of the gateway before. */
-static struct kept_pool *find_pool(const struct kept_sessions *kept, const struct digest *id,
-				   const struct pool *pool)
-{
-	LIST_FOREACH(node, &kept->pools) {
-		struct kept_pool *one = kept_pool_at(node);
-
-		if ((one->pool == NULL || one->pool == pool) &&
-		    memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
 			return one;
 	}
 	return NULL;
@@ -226,18 +164,6 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 	buf_fini(&one->line);
 	buf_fini(&one->streams);
 	free(one);
-}
-
-static void drop_pools(struct kept_sessions *kept)
-{
-	LIST_FOREACH_SAFE(node, &kept->pools) {
-		struct kept_pool *one = kept_pool_at(node);
-
-		LIST_FOREACH_SAFE(at, &one->processes)
-			upstream_close(container_of(at, struct upstream, link),
-				       REASON_IDLE_TIMEOUT);
-		kept_pool_drop(one);
-	}
 }
 
 static void drop_asleep(struct kept_sessions *kept)
@@ -313,19 +239,6 @@ static void put_all(struct kept_sessions *kept, struct putting *put)
 	}
 }
 
-/* One that has no room is begun anew by the next gateway. */
-static void put_pools(const struct kept_sessions *kept, struct putting *put)
-{
-	LIST_FOREACH(node, &kept->pools) {
-		const struct buf *line = &kept_pool_at(node)->line;
-
-		if (line->len > KEPT_SESSIONS_TEXT_BYTES - put->at)
-			continue;
-		memcpy(put->text + put->at, line->data, line->len);
-		put->at += line->len;
-	}
-}
-
 static void save(struct kept_sessions *kept)
 {
 	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
@@ -341,7 +254,7 @@ static void save(struct kept_sessions *kept)
 	put_all(kept, &put);
 	put.is_of_legs = true;
 	put_all(kept, &put);
-	put_pools(kept, &put);
+	put.at = kept_pools_put(&kept->pools, put.text, put.at, KEPT_SESSIONS_TEXT_BYTES);
 	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, put.at);
 	kept->saved_at_ms = clock_now_ms();
 	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
@@ -362,38 +275,13 @@ static void save_rest(struct kept_sessions *kept)
 
 /* ---- reading ---- */
 
-static bool read_id(struct slice line, struct slice begin, struct digest *id_r)
-{
-	size_t n;
-
-	return slice_has_prefix(line, begin) && line.n >= begin.n + 1 + DIGEST_TEXT &&
-	       text_from_base64url(slice_of(line.p + begin.n + 1, DIGEST_TEXT), id_r->bytes, &n) ==
-		       0;
-}
-
-/* The same of a pool. */
-static bool take_pool_line(struct kept_sessions *kept, struct slice line)
-{
-	struct kept_pool *one;
-	struct digest id;
-
-	if (!read_id(line, SLICE_LIT(POOL_BEGIN), &id))
-		return false;
-	if (find_pool(kept, &id, NULL) != NULL)
-		return true; /* before and after a reload of its server */
-	one = kept_pool_new(kept, &id);
-	buf_append_slice(&one->line, line);
-	buf_append_char(&one->line, '\n');
-	return true;
-}
-
 /* Only the id is looked at here: most lines will never be needed. Returns whether it has one. */
 static bool take_line(struct kept_sessions *kept, struct slice line, bool is_leg)
 {
 	struct kept_session *one;
 	struct digest id;
 
-	if (!read_id(line, is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN), &id) ||
+	if (!kept_line_read_id(line, is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN), &id) ||
 	    find_asleep(kept, &id) != NULL)
 		return false;
 	one = mem_zalloc(sizeof(*one));
@@ -419,9 +307,9 @@ static void load(struct kept_sessions *kept)
 	while (text.n > 0) {
 		struct slice line = slice_cut(&text, '\n');
 		bool is_leg = slice_has_prefix(line, SLICE_LIT(LEG_BEGIN));
-		bool is_pool = slice_has_prefix(line, SLICE_LIT(POOL_BEGIN));
+		bool is_pool = slice_has_prefix(line, SLICE_LIT(KEPT_POOL_BEGIN));
 		bool is_taken = line.n <= LINE_MAX &&
-				(is_pool ? take_pool_line(kept, line) :
+				(is_pool ? kept_pools_take_line(&kept->pools, line) :
 					   (is_leg || count < 2 * kept->conf->max_sessions) &&
 						   take_line(kept, line, is_leg));
 
@@ -613,17 +501,6 @@ static bool is_denied(const struct kept_sessions *kept, struct slice line)
 	return is_denied;
 }
 
-/* Without its line end, if it is JSON; else empty. */
-static struct slice line_of(const struct buf *text)
-{
-	struct slice line = slice_of(text->data, text->len - 1);
-	at_end(buf_fini) struct buf valid = { 0 };
-
-	if (canonical_append(&valid, line, DEPTH_MAX) < 0)
-		line.n = 0;
-	return line;
-}
-
 /* Also one whose marks cannot be read. */
 static bool is_named(struct slice line, struct slice issuer, enum denial_by by, struct slice name)
 {
@@ -644,7 +521,7 @@ static void on_denial(struct deny_observer *observer, struct slice issuer, enum 
 	struct kept_sessions *kept = container_of(observer, struct kept_sessions, denials);
 
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = line_of(&kept_at(node)->line);
+		struct slice line = kept_line(&kept_at(node)->line);
 
 		if (line.n == 0 || is_named(line, issuer, by, name))
 			kept_session_forget(kept, kept_at(node));
@@ -654,7 +531,7 @@ static void on_denial(struct deny_observer *observer, struct slice issuer, enum 
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server)
 {
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = line_of(&kept_at(node)->line);
+		struct slice line = kept_line(&kept_at(node)->line);
 
 		if (line.n == 0 ||
 		    slice_is_equal(scan_plain_string(scan_member(line, SLICE_LIT("server"))),
@@ -667,9 +544,9 @@ void kept_sessions_forget_owner(struct kept_sessions *kept, const struct princip
 {
 	struct digest digest;
 
-	digest_owner(owner, &digest);
+	digest_principal(owner, &digest);
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = line_of(&kept_at(node)->line);
+		struct slice line = kept_line(&kept_at(node)->line);
 
 		if (line.n == 0 || is_digest(scan_member(line, SLICE_LIT("owner")), &digest))
 			kept_session_forget(kept, kept_at(node));
@@ -689,8 +566,8 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 	one = find_asleep(kept, &digest);
 	if (one == NULL)
 		return NULL;
-	line = line_of(&one->line);
-	digest_owner(principal, &digest);
+	line = kept_line(&one->line);
+	digest_principal(principal, &digest);
 	is_theirs = line.n > 0 && read_state(line, state_r) &&
 		    is_digest(fixed_member(line, state_r->params, SLICE_LIT("owner")), &digest) &&
 		    slice_is_equal(scan_plain_string(fixed_member(line, state_r->params,
@@ -794,9 +671,9 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 		return false;
 	memcpy(id.bytes, owner.p, DIGEST_BYTES);
 	one = owner.n == IPC_OWNER_BYTES ? find_asleep(kept, &id) : NULL;
-	pool = owner.n == DIGEST_BYTES ? find_pool(kept, &id, NULL) : NULL;
+	pool = owner.n == DIGEST_BYTES ? kept_pools_find(&kept->pools, &id) : NULL;
 	if (pool == NULL && (one == NULL || one->process != NULL ||
-			     !slice_is_equal(scan_plain_string(scan_member(line_of(&one->line),
+			     !slice_is_equal(scan_plain_string(scan_member(kept_line(&one->line),
 									   SLICE_LIT("server"))),
 					     name)))
 		return false;
@@ -813,14 +690,6 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 		timer_start(kept->loop, &kept->holding, HOLDING_MS);
 	}
 	return true;
-}
-
-void kept_sessions_note_all_inherited(struct kept_sessions *kept)
-{
-	LIST_FOREACH_SAFE(node, &kept->pools)
-		if (kept_pool_at(node)->pool == NULL &&
-		    list_is_empty(&kept_pool_at(node)->processes))
-			kept_pool_drop(kept_pool_at(node));
 }
 
 struct upstream *kept_session_take_process(struct client *client)
@@ -872,8 +741,8 @@ static bool end_old_of_pools(struct kept_sessions *kept)
 {
 	bool is_held = false;
 
-	LIST_FOREACH(node, &kept->pools) {
-		struct kept_pool *one = kept_pool_at(node);
+	LIST_FOREACH(node, &kept->pools.list) {
+		struct kept_pool *one = container_of(node, struct kept_pool, link);
 
 		LIST_FOREACH_SAFE(at, &one->processes) {
 			struct upstream *process = container_of(at, struct upstream, link);
@@ -883,7 +752,7 @@ static bool end_old_of_pools(struct kept_sessions *kept)
 		}
 		is_held |= !list_is_empty(&one->processes);
 	}
-	kept_sessions_note_all_inherited(kept);
+	kept_pools_forget_idle(&kept->pools);
 	return is_held;
 }
 
@@ -913,8 +782,8 @@ void kept_sessions_give_way(struct kept_sessions *kept, const struct server *ser
 			return;
 		}
 	}
-	LIST_FOREACH(node, &kept->pools) {
-		struct list *processes = &kept_pool_at(node)->processes;
+	LIST_FOREACH(node, &kept->pools.list) {
+		struct list *processes = &container_of(node, struct kept_pool, link)->processes;
 		struct upstream *process = container_of(processes->next, struct upstream, link);
 
 		if (!list_is_empty(processes) && (is_any || process->server == server)) {
@@ -936,119 +805,26 @@ void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
 {
 	end_processes_of(&kept->asleep, reason);
 	end_processes_of(&kept->live, reason);
-	LIST_FOREACH(node, &kept->pools)
-		LIST_FOREACH_SAFE(at, &kept_pool_at(node)->processes)
+	LIST_FOREACH(node, &kept->pools.list)
+		LIST_FOREACH_SAFE(at, &container_of(node, struct kept_pool, link)->processes)
 			upstream_close(container_of(at, struct upstream, link), reason);
 	timer_stop(&kept->holding);
 }
 
-/* ---- shared pools ---- */
-
-static void digest_pool(const struct pool *pool, struct digest *digest_r)
-{
-	struct slice server = slice_str(pool->server->conf.name), class = slice_str(pool->class);
-	struct slice claims = buf_slice(&pool->setup.claims);
-	at_end(buf_fini) struct buf text = { 0 };
-	struct digest owner = { { 0 } };
-
-	if (pool->principal != NULL)
-		digest_owner(pool->principal, &owner);
-	buf_append(&text, (const char *)owner.bytes, DIGEST_BYTES);
-	buf_printf(&text, "%zu:%.*s%zu:%.*s%zu:%.*s", server.n, SLICE_ARG(server), class.n,
-		   SLICE_ARG(class), claims.n, SLICE_ARG(claims));
-	digest_bytes(buf_slice(&text), digest_r);
-}
-
-static void write_pool(struct kept_pool *one)
-{
-	const struct pool *pool = one->pool;
-
-	one->line.len = 0;
-	buf_append_str(&one->line, POOL_BEGIN);
-	append_digest(&one->line, &one->id);
-	buf_append_str(&one->line, ",\"server\":");
-	write_string(&one->line, slice_str(pool->server->conf.name));
-	buf_printf(&one->line,
-		   ",\"agreed\":\"%.*s\",\"described\":", SLICE_ARG(pool->agreed->name));
-	splice_append(&one->line, pool->memory.described->text, NULL, 0, SPLICE_ONE_LINE);
-	buf_append_str(&one->line, "}\n");
-}
-
-void kept_pool_note_process(struct upstream *upstream)
-{
-	struct pool *pool = upstream->pool;
-	struct kept_sessions *kept = &pool->router->kept_sessions;
-	struct digest id;
-
-	CHECK(pool_is_shared(pool) && upstream_is_serving(upstream));
-	if (upstream->child == NULL || pool_is_leased(pool) || pool_is_retired(pool) ||
-	    !kept->is_on || kept->file == NULL)
-		return;
-	digest_pool(pool, &id);
-	if (pool->kept == NULL)
-		pool->kept = kept_pool_new(kept, &id);
-	pool->kept->pool = pool;
-	write_pool(pool->kept);
-	spawned_note_owner(&upstream->child->spawned,
-			   slice_of((const char *)id.bytes, DIGEST_BYTES));
-	note(kept);
-}
-
-void kept_pool_end(struct pool *pool)
-{
-	struct kept_pool *one = pool->kept;
-
-	if (one == NULL)
-		return;
-	pool->kept = NULL;
-	one->pool = NULL;
-	if (list_is_empty(&one->processes))
-		kept_pool_drop(one);
-	note(&pool->router->kept_sessions);
-}
-
-struct upstream *kept_pool_take_process(struct pool *pool)
-{
-	struct kept_sessions *kept = &pool->router->kept_sessions;
-	const struct revision *agreed;
-	struct upstream *process;
-	struct kept_pool *one;
-	struct slice name, line;
-	struct digest id;
-
-	digest_pool(pool, &id);
-	one = find_pool(kept, &id, pool);
-	if (one == NULL || list_is_empty(&one->processes))
-		return NULL;
-	process = container_of(one->processes.next, struct upstream, link);
-	line = line_of(&one->line);
-	name = scan_plain_string(scan_member(line, SLICE_LIT("agreed")));
-	agreed = revision_is_modern(name) ? &revision_modern : revision_find(name);
-	list_remove(&process->link);
-	if (process->server == pool->server && agreed != NULL) {
-		process->revision = agreed;
-		msg_unref(&pool->inherited_result);
-		pool->inherited_result = msg_new(scan_member(line, SLICE_LIT("described")).text);
-		/* If this gateway dies before the process has answered, the next one needs that, too. */
-		one->pool = pool;
-		pool->kept = one;
-	} else {
-		upstream_close(process, REASON_RETIRED);
-		process = NULL;
-	}
-	if (list_is_empty(&one->processes) && one->pool == NULL)
-		kept_pool_drop(one);
-	return process;
-}
-
 /* ---- beginning and end ---- */
+
+static void on_pools_change(struct kept_pools *pools)
+{
+	note(container_of(pools, struct kept_sessions, pools));
+}
 
 void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
 {
 	*kept = (struct kept_sessions){ .loop = loop };
 	list_init(&kept->live);
 	list_init(&kept->asleep);
-	list_init(&kept->pools);
+	list_init(&kept->pools.list);
+	kept->pools.on_change = on_pools_change;
 	timer_init(&kept->saving, on_saving);
 	timer_init(&kept->forgetting, on_forgetting);
 	timer_init(&kept->holding, on_holding);
@@ -1067,7 +843,7 @@ void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int
 	kept->file = file;
 	kept->spawner = spawner;
 	kept->conf = conf;
-	kept->is_on = is_on;
+	kept->is_on = kept->pools.is_on = is_on;
 	random_bytes(&kept->seed, sizeof(kept->seed));
 	kept->denials.on_denial = on_denial;
 	router->sessions.deny_list.observer = &kept->denials;
@@ -1081,10 +857,10 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
 {
 	if (kept->is_on == is_on)
 		return;
-	kept->is_on = is_on;
+	kept->is_on = kept->pools.is_on = is_on;
 	if (!is_on) {
 		drop_asleep(kept);
-		drop_pools(kept);
+		kept_pools_drop_all(&kept->pools);
 	}
 	while (!is_on && !list_is_empty(&kept->live)) {
 		struct kept_session *one = kept_at(kept->live.next);
@@ -1185,7 +961,7 @@ void kept_sessions_fini(struct kept_sessions *kept)
 	timer_stop(&kept->forgetting);
 	timer_stop(&kept->holding);
 	drop_asleep(kept);
-	drop_pools(kept);
+	kept_pools_drop_all(&kept->pools);
 	map_fini(&kept->by_id);
 	if (kept->file != NULL)
 		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);

@@ -18,11 +18,7 @@
  * this gateway dies, it offers them to the next one (IPC_INHERIT), which holds each, unread, until the
  * client comes back, or the pool is needed. It has as long as any client that has closed its stream
  * (pool.sleep_when_gone), or any idle process of a pool (pool.idle_timeout), and gives way to whoever
- * needs the place. What a pool's server has said of itself stands in a line, too:
- *
- *	{"pool":…,"server":…,"agreed":…,"described":{…}}
- *
- * bridging.md §4.2
+ * needs the place. Lines of shared pools: kept_pools.h. bridging.md §4.2
  */
 #pragma once
 
@@ -39,6 +35,7 @@
 #include "obs/reason.h"
 #include "router/digest.h"
 #include "router/era.h"
+#include "router/kept_pools.h"
 #include "session/deny_list.h"
 
 struct client;
@@ -56,15 +53,6 @@ struct upstream;
 /* Of what clients could still get; what is more is not handed over. */
 #define KEPT_STREAMS_TEXT_BYTES ((size_t)64 * 1024 * 1024)
 #define KEPT_STREAMS_FILE_BYTES (KEPT_STREAMS_TEXT_BYTES + sizeof(uint64_t))
-
-/* A shared pool that has a process, and those of the gateway before that are held for it. */
-struct kept_pool {
-	struct list link;  /* of the set's pools */
-	struct digest id;  /* of the server, and of all that tells its pools apart */
-	struct pool *pool; /* NULL: of the gateway before */
-	struct buf line;
-	struct list processes; /* struct upstream.link */
-};
 
 struct kept_session {
 	struct list link;      /* of the set's live ones, or of those asleep */
@@ -95,7 +83,7 @@ struct kept_sessions {
 	struct list live;
 	struct list asleep;
 	struct map by_id; /* those asleep */
-	struct list pools;
+	struct kept_pools pools;
 	struct timer saving;
 	uint64_t saved_at_ms;
 	struct timer forgetting; /* those asleep: nobody has come back for them */
@@ -171,26 +159,11 @@ void kept_session_wake(struct kept_session *one, struct client *client, struct s
 /* The session has a process to itself, or another one: tells the keeper. */
 void kept_session_note_process(struct kept_session *one);
 /*
- * A process of a shared pool serves: the next gateway can go on with it, unless it may ask clients and does
- * not say during which call, as an answer to the gateway before would be one to this.
- */
-void kept_pool_note_process(struct upstream *upstream);
-/* The pool has no process any more. */
-void kept_pool_end(struct pool *pool);
-/*
- * A process that is held for this pool, for upstream_adopt, whose inherited_result is set to the message in
- * which its server has described itself; NULL: none.
- */
-struct upstream *kept_pool_take_process(struct pool *pool);
-
-/*
  * The keeper offers a process of the gateway before (IPC_INHERIT). Takes the descriptors, if a
  * session of this server that sleeps, or a shared pool, had it. False: it is to be forgotten.
  */
 bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 			   const struct ipc_message *message);
-/* The keeper has offered all that there was. */
-void kept_sessions_note_all_inherited(struct kept_sessions *kept);
 /* The process that is held for this client's session, for upstream_adopt; NULL: none. */
 struct upstream *kept_session_take_process(struct client *client);
 /* Stops one of the processes that are held of this server, or of any, if there are too many. */

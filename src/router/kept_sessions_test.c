@@ -375,7 +375,7 @@ static void a_pool_goes_on(void **state)
 		next_gateway_reads(rows[i].before, rows[i].now);
 		exits(process(old), 0);
 		assert_int_equal(offer_for(pool_id), rows[i].is_taken);
-		kept_sessions_note_all_inherited(kept);
+		kept_pools_forget_idle(&kept->pools);
 		front = open_session_as(alice, INITIALIZE);
 		if (rows[i].is_asked)
 			pongs(process(old + 1));

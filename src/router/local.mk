@@ -21,6 +21,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_tasks.c src/router/modern_tasks.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
+	src/router/kept_pools.c src/router/kept_pools.h \
 	src/router/kept_sessions.c src/router/kept_sessions.h \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \

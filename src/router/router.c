@@ -242,9 +242,14 @@ void router_end_anonymous(struct router *router, enum reason reason)
 
 void router_hand_over(struct router *router)
 {
-	LIST_FOREACH(node, &router->slots.pools)
-		LIST_FOREACH(at, &container_of(node, struct pool, link)->upstreams)
-			listen_hand_over(container_of(at, struct upstream, link));
+	LIST_FOREACH(node, &router->slots.pools) {
+		LIST_FOREACH(at, &container_of(node, struct pool, link)->upstreams) {
+			struct upstream *upstream = container_of(at, struct upstream, link);
+
+			listen_hand_over(upstream);
+			kept_pool_hand_over(upstream);
+		}
+	}
 }
 
 void router_end_waits(struct router *router, enum reason reason)

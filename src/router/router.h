@@ -93,7 +93,7 @@ void router_drain(struct router *router);
 void router_end_waits(struct router *router, enum reason reason);
 /* All calls fail, and what servers have asked is answered; sessions go on. */
 void router_end_calls(struct router *router, enum reason reason);
-/* Its processes are another gateway's: ends the subscriptions that it has at them. No call is in flight. */
+/* Its processes become another gateway's: ends the subscriptions that it has at them. No call is in flight. */
 void router_hand_over(struct router *router);
 /* Ends all sessions; then, all processes. */
 void router_end_sessions(struct router *router, enum reason reason);

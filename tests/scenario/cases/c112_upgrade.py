@@ -186,12 +186,20 @@ def with_another_configuration(t):
     t.daemon.base_fds = t.daemon.fds()
 
 
+def start_beside(t, common):
+    """The same, and the process of an HTTP+SSE session, which no later gateway has."""
+    s, pid = start(t, {"main": {"script": {}}, "common": {"script": common}})
+    client = t.sse("common")
+    return s, pid, client, int(client.do_text(["text", "@PID@"]))
+
+
 @case(daemon=False, deadline=40)
 def what_is_not_inherited_ends_by_itself(t):
-    """A process whose clients may be asked, shared by what one caller opens: it sees the end of its stdin, and its sessions get a fresh one."""
-    s, before = start(t, {"common": {"script": {}, "isolation": "principal"}}, caps={"sampling": {}})
+    """It sees the end of its stdin, as at any end."""
+    s, pid, client, before = start_beside(t, {})
     upgrade(t)
-    ok(s.pid() != before, "a fresh process")
+    eq(s.pid(), pid)
+    wait_for(lambda: not is_alive(before), 10, "its end")
     words = [word for _, word in t.daemon.life(before)]
     ok("eof" in words and "term" not in words, "its end", words)
 
@@ -229,8 +237,7 @@ def shared_processes_go_on(t):
 @case(daemon=False, deadline=40)
 def processes_that_stay(t):
     """One that ends neither with its stdin nor at SIGTERM is killed, and nobody waits for longer."""
-    s, pid = start(t, {"main": {"script": {}}, "common": {"script": {"eof": "ignore", "term": "ignore"}, "isolation": "principal"}})
-    stuck = t.session("common", caps={"sampling": {}}).pid()
+    s, pid, client, stuck = start_beside(t, {"eof": "ignore", "term": "ignore"})
     upgrade(t)
     ok(not is_alive(stuck), "it is gone")
     eq(s.pid(), pid)
@@ -356,8 +363,7 @@ def dies(t):
 @case(daemon=False, deadline=60)
 def a_process_that_ends_meanwhile(t):
     """It is not handed over: its number may be another process's by then. The session gets a fresh one."""
-    s, pid = start(t, {"main": {"script": {}}, "slow": {"script": {"eof": "ignore"}, "isolation": "principal"}})
-    t.session("slow", caps={"sampling": {}}).pid()
+    s, pid, client, slow = start_beside(t, {"eof": "ignore"})
     call = s.start_do(["sleep", 0.2], ["text", "x"])
     begin_upgrade(t)
     call.final()
@@ -649,3 +655,26 @@ def legs_go_on(t):
     eq(pids_of_legs(s), pids)
     eq(s.delete().status, 204)
     wait_for(lambda: not any(is_alive(pid) for pid in pids), 10, "their end")
+
+
+@case(daemon=False, deadline=60)
+def who_may_ask_for_any_call(t):
+    """A process that one caller's sessions share and that asks for a call without saying which: it goes on over an upgrade, at rest; not
+    over the death of a gateway, as it could still ask for the calls of that."""
+    s, pid = start(t, {"common": {"script": {}, "isolation": "principal"}}, caps={"sampling": {}})
+    other = t.session("common", caps={"sampling": {}})
+    upgrade(t)
+    eq([s.pid(), other.pid()], [pid, pid])
+    for answer in ("y", "z"):
+        call = s.start_do(["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "asked"])
+        s.respond(call.next()["id"], {"role": "assistant", "content": {"type": "text", "text": answer}, "model": "m"})
+        eq(call.final()["result"]["content"][0]["text"], "asked")
+    call = s.start_do(["sleep", 30], ["text", "x"])
+    wait_for(lambda: len([m for m in t.daemon.messages(pid) if m.get("method") == "tools/call"]) == 6, 10, "it is there")
+    dies(t)
+    os.kill(t.daemon.find_gateway(), signal.SIGCONT)
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 3, 10, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    call.conn.close()
+    ok(other.pid() != pid, "a fresh one")
+    wait_for(lambda: not is_alive(pid), 10, "its end")

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the next gateway needs to go on with the processes of shared pools: a part of kept_sessions, which
+ * writes it, reads it and holds the processes. One line of JSON for each pool that has a process:
+ *
+ *	{"pool":…,"server":…,"agreed":…,"described":{…}}
+ *
+ * `pool` is a digest of the server and of all that tells its pools apart: the keeper is told it as the owner
+ * of each process. `described` is the message in which the server has described itself. Others may have
+ * written the text: it is parsed like any untrusted input. bridging.md §4.2
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "router/digest.h"
+
+struct pool;
+struct upstream;
+
+#define KEPT_POOL_BEGIN "{\"pool\":"
+
+struct kept_pool {
+	struct list link; /* of kept_pools.list */
+	struct digest id;
+	struct pool *pool; /* NULL: of the gateway before */
+	struct buf line;
+	struct list processes; /* of the gateway before, held for it: struct upstream.link */
+};
+
+struct kept_pools {
+	struct list list;
+	bool is_on; /* sessions are kept, and so are these */
+	/* The text is another one. */
+	void (*on_change)(struct kept_pools *pools);
+};
+
+/* A line that is kept, without its line end, if it is JSON; else empty. */
+struct slice kept_line(const struct buf *line);
+/* The digest with which a line begins, behind `begin`. False: it does not. */
+bool kept_line_read_id(struct slice line, struct slice begin, struct digest *id_r);
+
+/* Puts the lines into text[at] up to text[max], but not those without room; returns where they end. */
+size_t kept_pools_put(const struct kept_pools *pools, char *text, size_t at, size_t max);
+/* Takes a line of the gateway before. False: it is none. */
+bool kept_pools_take_line(struct kept_pools *pools, struct slice line);
+/* Of the gateway before, with this id; NULL: there is none. */
+struct kept_pool *kept_pools_find(const struct kept_pools *pools, const struct digest *id);
+/* Forgets those of the gateway before for which no process is held. */
+void kept_pools_forget_idle(struct kept_pools *pools);
+/* Forgets all, and stops the processes that are held. */
+void kept_pools_drop_all(struct kept_pools *pools);
+
+/*
+ * A process of a shared pool serves: the next gateway can go on with it, unless it may ask clients and does
+ * not say during which call, as it could ask one of that gateway's for a call of this one.
+ */
+void kept_pool_note_process(const struct upstream *upstream);
+/* Another gateway is about to go on: also with such a process, if it is its pool's only one and rests. */
+void kept_pool_hand_over(const struct upstream *upstream);
+/* The pool has no process any more. */
+void kept_pool_end(struct pool *pool);
+/*
+ * A process that is held for this pool, for upstream_adopt, whose inherited_result is set to the message in
+ * which its server has described itself; NULL: none.
+ */
+struct upstream *kept_pool_take_process(struct pool *pool);
