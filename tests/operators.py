@@ -12,6 +12,7 @@ import tree
 
 FOLDERS = ("auth", "endpoint", "keeper", "policy", "router", "session")
 QUIET = re.compile(r"^(?:LOG\w*|CHECK|log_\w+)$")
+QUIET_CALL = re.compile(r"\b(?:LOG\w*|CHECK|log_\w+)\(")
 RELEASE = re.compile(r"(?:_free|_unref|_fini|_forget|_unlink|_remove|_close|_clear|_drop|_end)$|^(?:free|close)$")
 CONTROL = {"if", "while", "for", "switch", "return", "sizeof", "else", "do"}
 JUMPS = {"break", "continue", "goto", "case", "default"}
@@ -103,6 +104,11 @@ def asked_at(text, begin, end, at):
     spans += [(begin + m.start(1), begin + m.end(1)) for m in re.finditer(r"\breturn ([^;]+);", text[begin:end])]
     spans += [span[:2] for span in statements(text, begin, end) if not NO_EXPRESSION.match(span[2])]
     return next((first for first, last in spans if first <= at < last), None)
+
+
+def quiet(text, begin, end):
+    """(begin, end) of each call there that only says something, or checks what must never happen."""
+    return [(begin + m.start(), closing(text, begin + m.end() - 1)) for m in QUIET_CALL.finditer(text[begin:end])]
 
 
 def negated(text, head, begin, end):
@@ -208,8 +214,11 @@ def places(folder):
             continue
         text, source = masked(path), tree.text(path)
         for head, begin, end in bodies(text):
+            left = quiet(text, begin, end)
             for why, operator in OPERATORS.items():
                 for at, until, new in operator(text, head, begin, end):
+                    if any(first <= at and until <= last for first, last in left):
+                        continue
                     if "%2s" in new:
                         first, second = re.split(r";\n\t+", source[at:until], maxsplit=1)
                         new = new.replace("%2s", second).replace("%1s", first)
