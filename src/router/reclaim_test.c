@@ -680,6 +680,26 @@ static void least_comes_first(void **state)
 	is_open(hers);
 }
 
+/* §1.9 (6): nor does one who waits for longer, and has no such right, keep it from who has. */
+static void least_is_given_to_first(void **state)
+{
+	struct front *hers, *his;
+
+	for (size_t i = 0; i < 3; i++) {
+		request(begin_as(alice, i), CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	hers = open_session_as(alice, INITIALIZE_WITH(""));
+	pass(100);
+	his = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(2000);
+	says(process(0), RESULT("2"));
+	goes(0);
+	welcomes(3);
+	begun(his);
+	is_open(hers);
+}
+
 /* pool.reclaim: never. */
 static void memory_may_be_worth_more(void **state)
 {
@@ -1242,6 +1262,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(some_retire_at_another_server),
 	TEST(no_more_retire_than_are_owed),
 	TEST(least_comes_first),
+	TEST(least_is_given_to_first),
 	TEST(memory_may_be_worth_more),
 	TEST(servers_give_way_to_each_other),
 	TEST(servers_keep_what_helps_nobody),
