@@ -466,13 +466,6 @@ static void append_away(const struct leg *leg, struct slice request, struct slic
 				     leg->name);
 }
 
-/* The id that it has in the next gateway, too. */
-static void append_kept_id(const struct leg *leg, struct buf *out)
-{
-	buf_append_slice(out, session_id(leg->legs->client->session));
-	buf_printf(out, "/%s", leg->name);
-}
-
 /* From now on it goes on with the client's session in the next gateway, with the process that it has to itself. */
 static void leg_keep(struct leg *leg)
 {
@@ -482,7 +475,7 @@ static void leg_keep(struct leg *leg)
 	if (leg->client->kept != NULL || legs->client == NULL || legs->client->kept == NULL ||
 	    pool_is_shared(leg->client->pool))
 		return;
-	append_kept_id(leg, &id);
+	kept_leg_id(&id, legs->client->session, slice_str(leg->name));
 	leg->client->kept = kept_session_new(leg->client, buf_slice(&id), legs->params->text);
 }
 
@@ -614,7 +607,7 @@ static bool leg_open_again(struct leg *leg, const struct entry *entry)
 
 	if (legs->client == NULL)
 		return false;
-	append_kept_id(leg, &id);
+	kept_leg_id(&id, legs->client->session, slice_str(leg->name));
 	session = client_session_wake_part(legs->caller.frontend->router, entry->endpoint.server,
 					   entry->caller.access.principal, &legs->peer,
 					   buf_slice(&id), &leg->capabilities);

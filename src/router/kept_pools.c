@@ -186,7 +186,7 @@ static void keep_process(const struct upstream *upstream)
 	write_pool(pool->kept);
 	spawned_note_owner(&upstream->child->spawned,
 			   slice_of((const char *)id.bytes, DIGEST_BYTES));
-	pools->on_change(pools);
+	pools->on_change(pools, false);
 }
 
 void kept_pool_note_process(const struct upstream *upstream)
@@ -194,6 +194,20 @@ void kept_pool_note_process(const struct upstream *upstream)
 	CHECK(pool_is_shared(upstream->pool) && upstream_is_serving(upstream));
 	if (!pool_is_leased(upstream->pool))
 		keep_process(upstream);
+}
+
+void kept_pools_note_all(const struct list *all)
+{
+	LIST_FOREACH(node, all) {
+		const struct pool *pool = container_of(node, struct pool, link);
+
+		LIST_FOREACH(at, &pool->upstreams) {
+			const struct upstream *upstream = container_of(at, struct upstream, link);
+
+			if (pool_is_shared(pool) && upstream_is_serving(upstream))
+				kept_pool_note_process(upstream);
+		}
+	}
 }
 
 void kept_pool_hand_over(const struct upstream *upstream)
@@ -216,7 +230,7 @@ void kept_pool_end(struct pool *pool)
 	one->pool = NULL;
 	if (list_is_empty(&one->processes))
 		kept_pool_drop(one);
-	pools_of(pool)->on_change(pools_of(pool));
+	pools_of(pool)->on_change(pools_of(pool), false);
 }
 
 struct upstream *kept_pool_take_process(struct pool *pool)
@@ -250,7 +264,9 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 		upstream_close(process, REASON_RETIRED);
 		process = NULL;
 	}
-	if (list_is_empty(&one->processes) && one->pool == NULL)
+	if (list_is_empty(&one->processes) && one->pool == NULL) {
 		kept_pool_drop(one);
+		pools->on_change(pools, true); /* or it would be taken again, with calls of ours */
+	}
 	return process;
 }

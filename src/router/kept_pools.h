@@ -35,8 +35,8 @@ struct kept_pool {
 struct kept_pools {
 	struct list list;
 	bool is_on; /* sessions are kept, and so are these */
-	/* The text is another one. */
-	void (*on_change)(struct kept_pools *pools);
+	/* The text is another one. is_urgent: a gateway that reads the one before would go wrong. */
+	void (*on_change)(struct kept_pools *pools, bool is_urgent);
 };
 
 /* A line that is kept, without its line end, if it is JSON; else empty. */
@@ -60,6 +60,8 @@ void kept_pools_drop_all(struct kept_pools *pools);
  * not say during which call, as it could ask one of that gateway's for a call of this one.
  */
 void kept_pool_note_process(const struct upstream *upstream);
+/* The same of all processes of these pools. */
+void kept_pools_note_all(const struct list *all);
 /* Another gateway is about to go on: also with such a process, if it is its pool's only one and rests. */
 void kept_pool_hand_over(const struct upstream *upstream);
 /* The pool has no process any more. */

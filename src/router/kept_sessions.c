@@ -339,6 +339,7 @@ struct kept_session *kept_session_new(struct client *client, struct slice id, st
 {
 	struct kept_sessions *kept = set_of(client);
 	struct kept_session *one;
+	struct digest digest;
 
 	CHECK(client->session->state == SESSION_LIVE && client->pool->agreed != NULL);
 	if (!kept->is_on || kept->file == NULL)
@@ -347,11 +348,15 @@ struct kept_session *kept_session_new(struct client *client, struct slice id, st
 		note_full(kept);
 		return NULL;
 	}
+	digest_bytes(id, &digest);
+	one = find_asleep(kept, &digest);
+	if (one != NULL)
+		drop(kept, one); /* a leg that could not go on */
 	one = mem_zalloc(sizeof(*one));
 	one->client = client;
 	one->is_changed = true;
 	one->is_leg = id.n > SESSION_ID_LENGTH;
-	digest_bytes(id, &one->id);
+	one->id = digest;
 	digest_bond(id, client->principal, &one->bond);
 	write_fixed(one, id, params);
 	kept->bytes += one->line.len;
@@ -387,6 +392,31 @@ void kept_session_note_process(struct kept_session *one)
 	spawned_note_owner(&own->child->spawned, slice_of(owner, sizeof(owner)));
 }
 
+/* Those that the session of this endpoint had in the gateway before, and has not needed yet. */
+static void forget_legs(struct kept_sessions *kept, const struct client *client)
+{
+	const struct server_legs *legs = &client->server->conf.legs;
+
+	for (size_t i = 0; i < legs->count; i++) {
+		at_end(buf_fini) struct buf text = { 0 };
+		struct kept_session *leg;
+		struct digest id;
+
+		kept_leg_id(&text, client->session, legs->items[i].server);
+		digest_bytes(buf_slice(&text), &id);
+		leg = find_asleep(kept, &id);
+		if (leg != NULL)
+			drop(kept, leg);
+	}
+}
+
+void kept_leg_id(struct buf *out, const struct session *session, struct slice server)
+{
+	buf_append_slice(out, session_id(session));
+	buf_append_char(out, '/');
+	buf_append_slice(out, server);
+}
+
 void kept_session_end(struct kept_session **one, enum reason reason)
 {
 	struct kept_sessions *kept;
@@ -402,6 +432,7 @@ void kept_session_end(struct kept_session **one, enum reason reason)
 		lay_down(kept, *one, kept->asleep.next);
 		timer_stop(&kept->forgetting);
 	} else {
+		forget_legs(kept, (*one)->client);
 		drop(kept, *one);
 	}
 	*one = NULL;
@@ -710,9 +741,8 @@ struct upstream *kept_session_take_process(struct client *client)
 }
 
 /* Whether the client of a session that holds a process has had its time. */
-static bool is_over(const struct kept_sessions *kept, const struct server *server)
+static bool is_over(const struct kept_sessions *kept, const struct server *server, bool is_shared)
 {
-	bool is_shared = server->conf.isolation != ISOLATION_SESSION;
 	uint64_t most_ms = is_shared                      ? server->conf.idle_ms :
 			   server->conf.sleep_gone_ms > 0 ? server->conf.sleep_gone_ms :
 							    server->conf.sleep_after_ms;
@@ -730,7 +760,7 @@ static bool end_old(const struct kept_sessions *kept, struct list *list)
 		struct upstream *process = kept_at(node)->process;
 
 		is_held |= process != NULL;
-		if (process != NULL && is_over(kept, process->server))
+		if (process != NULL && is_over(kept, process->server, false))
 			upstream_close(process, REASON_IDLE_TIMEOUT);
 	}
 	return is_held;
@@ -747,7 +777,7 @@ static bool end_old_of_pools(struct kept_sessions *kept)
 		LIST_FOREACH_SAFE(at, &one->processes) {
 			struct upstream *process = container_of(at, struct upstream, link);
 
-			if (is_over(kept, process->server))
+			if (is_over(kept, process->server, true))
 				upstream_close(process, REASON_IDLE_TIMEOUT);
 		}
 		is_held |= !list_is_empty(&one->processes);
@@ -813,9 +843,16 @@ void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
 
 /* ---- beginning and end ---- */
 
-static void on_pools_change(struct kept_pools *pools)
+static void on_pools_change(struct kept_pools *pools, bool is_urgent)
 {
-	note(container_of(pools, struct kept_sessions, pools));
+	struct kept_sessions *kept = container_of(pools, struct kept_sessions, pools);
+
+	if (!is_urgent || kept->file == NULL) {
+		note(kept);
+		return;
+	}
+	timer_stop(&kept->saving);
+	save(kept);
 }
 
 void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
@@ -868,6 +905,8 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
 		one->client->kept = NULL;
 		drop(kept, one);
 	}
+	if (is_on)
+		kept_pools_note_all(&container_of(kept, struct router, kept_sessions)->slots.pools);
 	note(kept);
 }
 

@@ -43,6 +43,7 @@ struct ipc_message;
 struct principal;
 struct revision;
 struct server;
+struct session;
 struct session_conf;
 struct spawner;
 struct upstream;
@@ -123,6 +124,8 @@ void kept_sessions_fini(struct kept_sessions *kept);
  * endpoint's session, and is longer. NULL: sessions are not kept, or there is no room for long params.
  */
 struct kept_session *kept_session_new(struct client *client, struct slice id, struct slice params);
+/* Appends the id under which the leg of this endpoint's session at a server is kept. */
+void kept_leg_id(struct buf *out, const struct session *session, struct slice server);
 /* The params of its client's initialize, until the session ends. */
 struct slice kept_session_params(const struct kept_session *one);
 /* Its log level or its subscriptions have changed. Accepts NULL. */

@@ -421,3 +421,31 @@ def shared_processes_that_nobody_needs(t):
     wait_for(lambda: not is_alive(pids[0]), 15, "its end")
     eq(s.pid(), pids[1])
     pools_noted(daemons, 1)
+
+
+@case(daemon=False, deadline=60)
+def what_ends_before_it_is_needed(t):
+    """END-12: a session of an endpoint that is ended before it has called again takes the processes of its legs with it."""
+    daemons, s, pids = begin_endpoint(t)
+    kill_gateway(t)
+    for pid in pids:
+        held(t, pid)
+    eq(s.delete().status, 204)
+    wait_for(lambda: not any(is_alive(pid) for pid in pids), 10, "their end")
+    noted(daemons, 0)
+
+
+@case(daemon=False, deadline=60)
+def kept_from_now_on(t):
+    """`sessions.persist` off and on again by reloads: what is shared then goes on as well."""
+    daemons = Daemons(t)
+    daemons.begin("shared")
+    s = t.session()
+    pid = s.pid()
+    pools_noted(daemons, 1)
+    for config in ({"sessions": {"persist": False}}, {}):
+        reload(t, config=config)
+        pools_noted(daemons, 1 - len(config))
+    noted(daemons)
+    kill_gateway(t)
+    eq(s.pid(), pid)
