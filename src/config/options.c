@@ -493,8 +493,9 @@ const struct option options_table[] = {
 	       .max = "365d", .help = "A session ends at this age, used or not."),
 	OPTION("sessions.persist", BOOL, TOP(keeps_sessions), .def = "true",
 	       .help = "A session outlives the daemon: after a restart, an upgrade or a crash its client's next request "
-		       "continues it, with a fresh process of its server and the same handshake. What that needs is in the "
-		       "state directory, readable by this user only, and contains no token."),
+		       "continues it with the same handshake: after an upgrade, or a crash of the gateway alone, mostly with "
+		       "the same process, else with a fresh one. What that needs is in the state directory, readable by this "
+		       "user only, and contains no token."),
 	OPTION("sessions.reconnect_timeout", DURATION, TOP(frontend.reconnect_ms), .def = "1m",
 	       .min = "0", .max = "1d",
 	       .help = "How long an HTTP+SSE client (2024-11-05) that lost its connection may "

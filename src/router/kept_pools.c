@@ -255,7 +255,7 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 		process->revision = agreed;
 		msg_unref(&pool->inherited_result);
 		pool->inherited_result = msg_new(scan_member(line, SLICE_LIT("described")).text);
-		/* If this gateway dies before the process has answered, the next one needs that, too. */
+		/* If this gateway dies before the process has answered, the next one needs the line, too. */
 		if (!pool_is_leased(pool)) {
 			one->pool = pool;
 			pool->kept = one;

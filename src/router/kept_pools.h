@@ -62,7 +62,7 @@ void kept_pools_drop_all(struct kept_pools *pools);
 void kept_pool_note_process(const struct upstream *upstream);
 /* The same of all processes of these pools. */
 void kept_pools_note_all(const struct list *all);
-/* Another gateway is about to go on: also with such a process, if it is its pool's only one and rests. */
+/* At an upgrade: also one that may ask clients for any call, if it is its pool's only one and has no call. */
 void kept_pool_hand_over(const struct upstream *upstream);
 /* The pool has no process any more. */
 void kept_pool_end(struct pool *pool);

@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "io/ipc.h"
-#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/level.h"
@@ -25,8 +24,7 @@
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
 
-#define SAVING_MS 300  /* changes within this time are written together */
-#define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
+#define SAVING_MS 300                            /* changes within this time are written together */
 #define LINE_MAX (1024 * 1024)                   /* of one that is read; ours are shorter */
 #define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
 #define LINE_BEGIN "{\"id\":"

@@ -107,7 +107,7 @@ void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int
  * hand-over alone. It stays mapped.
  */
 void kept_sessions_open_streams(struct kept_sessions *kept, int fd);
-/* Switches on or off; off forgets all. */
+/* Off forgets all. On keeps sessions that begin from now on, and the processes of shared pools that run. */
 void kept_sessions_use(struct kept_sessions *kept, bool is_on);
 /* Forgets those of this server that sleep: it was removed. */
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server);
