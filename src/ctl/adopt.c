@@ -627,6 +627,17 @@ static void forget_all(struct work *work, const struct items *items)
 	}
 }
 
+/* What its isolation is, only its file says, if that was there before. */
+static void tell_served(struct work *work, const char *client, const struct item *item)
+{
+	const struct adopted *server = server_for(work, item);
+	bool is_new = server->is_new;
+
+	tell(work, client, item->list, item->name, "%s %s%s%s%s",
+	     work->line->is_dry_run ? "would be" : "is now", adopted_name(server),
+	     is_new ? " (isolation: " : "", is_new ? item->isolation : "", is_new ? ")" : "");
+}
+
 static void report(struct work *work, size_t client, const struct items *items)
 {
 	for (size_t i = 0; i < items->count; i++) {
@@ -636,9 +647,7 @@ static void report(struct work *work, size_t client, const struct items *items)
 		if (item->why != NULL)
 			tell(work, name, item->list, item->name, "%s", item->why);
 		else
-			tell(work, name, item->list, item->name, "%s %s (isolation: %s)",
-			     work->line->is_dry_run ? "would be" : "is now",
-			     adopted_name(server_for(work, item)), item->isolation);
+			tell_served(work, name, item);
 		work->changed += item->why == NULL;
 	}
 }
@@ -973,7 +982,9 @@ static void print_next(const struct work *work)
 
 	if (work->line->is_dry_run || work->changed == 0)
 		return;
-	if (is_running || work->line->undoes)
+	if (work->line->undoes && !is_running)
+		fputs("mcpgatectl: next: start the clients again\n", stderr);
+	else if (is_running)
 		fputs("mcpgatectl: next: mcpgatectl reload; then start the clients again\n",
 		      stderr);
 	else if (!is_made_here(work))

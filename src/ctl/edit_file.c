@@ -154,10 +154,13 @@ static int take_back(const char *beside, const struct edit_file *file, const str
 static int put_in_place(const char *beside, const struct edit_file *file, struct error *err)
 {
 	at_end(edit_file_fini) struct edit_file own = { .path = NULL };
+	int result = edit_file_read(beside, &own, err);
 
-	if (edit_file_read(beside, &own, err) != 0 || !is_same(file->path, file)) {
+	if (result == 0 && !is_same(file->path, file))
+		result = 1;
+	if (result != 0) {
 		unlink(beside);
-		return 1;
+		return result;
 	}
 	if (renameat2(AT_FDCWD, beside, AT_FDCWD, file->path, RENAME_EXCHANGE) < 0) {
 		if ((errno == EINVAL || errno == ENOSYS) && rename(beside, file->path) == 0)

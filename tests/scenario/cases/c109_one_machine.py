@@ -609,7 +609,7 @@ def undone_and_written_again(t):
         h.put(CURSOR, known)
         eq(h.adopt("--undo", status=0).count("is as it was"), 1)
         eq((h.read(CURSOR), h.adopt("--undo", status=0).count("is as it was")), (PLAIN, 0))
-        eq(h.adopt(status=0).count("is now files "), 1)
+        eq(h.adopt(status=0).count("is now files\n"), 1)
         eq((h.servers(), h.servers("undone")), (["files.yaml"], []))
         os.unlink(h.path(CURSOR))
         h.adopt("--undo", status=1)
