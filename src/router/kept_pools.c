@@ -40,6 +40,13 @@ bool kept_line_read_id(struct slice line, struct slice begin, struct digest *id_
 		       0;
 }
 
+const struct revision *kept_line_revision(struct json name)
+{
+	struct slice text = scan_plain_string(name);
+
+	return revision_is_modern(text) ? &revision_modern : revision_find(text);
+}
+
 /* ---- the set ---- */
 
 static struct kept_pools *pools_of(const struct pool *pool)
@@ -239,7 +246,7 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 	const struct revision *agreed;
 	struct upstream *process;
 	struct kept_pool *one;
-	struct slice name, line;
+	struct slice line;
 	struct digest id;
 
 	digest_pool(pool, &id);
@@ -248,8 +255,7 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 		return NULL;
 	process = container_of(one->processes.next, struct upstream, link);
 	line = kept_line(&one->line);
-	name = scan_plain_string(scan_member(line, SLICE_LIT("agreed")));
-	agreed = revision_is_modern(name) ? &revision_modern : revision_find(name);
+	agreed = kept_line_revision(scan_member(line, SLICE_LIT("agreed")));
 	list_remove(&process->link);
 	if (process->server == pool->server && agreed != NULL) {
 		process->revision = agreed;

@@ -17,9 +17,11 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "jsonrpc/scan.h"
 #include "router/digest.h"
 
 struct pool;
+struct revision;
 struct upstream;
 
 #define KEPT_POOL_BEGIN "{\"pool\":"
@@ -43,6 +45,9 @@ struct kept_pools {
 struct slice kept_line(const struct buf *line);
 /* The digest with which a line begins, behind `begin`. False: it does not. */
 bool kept_line_read_id(struct slice line, struct slice begin, struct digest *id_r);
+
+/* The revision that was agreed on, by its name in a line; NULL: we know none of that name. */
+const struct revision *kept_line_revision(struct json name);
 
 /* Puts the lines into text[at] up to text[max], but not those without room; returns where they end. */
 size_t kept_pools_put(const struct kept_pools *pools, char *text, size_t at, size_t max);

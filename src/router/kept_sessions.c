@@ -461,16 +461,14 @@ static bool read_state(struct slice line, struct kept_state *state_r)
 {
 	struct json params = scan_member(line, SLICE_LIT("initialize"));
 	uint64_t began_ms, offers, tells, now_ms = clock_wall_ms();
-	struct slice agreed;
 
 	if (params.type != JSON_OBJECT ||
 	    !read_number(line, params.text, SLICE_LIT("began"), UINT64_MAX, &began_ms) ||
 	    !read_number(line, params.text, SLICE_LIT("offers"), UINT32_MAX, &offers) ||
 	    !read_number(line, params.text, SLICE_LIT("tells"), UINT32_MAX, &tells))
 		return false;
-	agreed = scan_plain_string(fixed_member(line, params.text, SLICE_LIT("agreed")));
 	state_r->params = params.text;
-	state_r->agreed = revision_is_modern(agreed) ? &revision_modern : revision_find(agreed);
+	state_r->agreed = kept_line_revision(fixed_member(line, params.text, SLICE_LIT("agreed")));
 	state_r->capabilities =
 		(struct server_capabilities){ (unsigned int)offers, (unsigned int)tells };
 	state_r->age_ms = now_ms > began_ms ? now_ms - began_ms : 0;

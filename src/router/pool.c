@@ -465,12 +465,6 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 		pool_on_pump(&pool->pump);
 }
 
-static const struct revision *read_agreed(struct slice initialize_result)
-{
-	return revision_find(
-		scan_plain_string(scan_member(initialize_result, SLICE_LIT("protocolVersion"))));
-}
-
 /* Its server has described itself to the gateway before. */
 static void pool_on_inherited(struct upstream *upstream)
 {
@@ -480,7 +474,8 @@ static void pool_on_inherited(struct upstream *upstream)
 
 	/* As when it was written: whoever left it is believed no more than a server. */
 	if (now != NULL && now->env->kind == ENVELOPE_RESULT &&
-	    read_agreed(now->env->result.text) == upstream->revision) {
+	    upstream_era_legacy.read_result(upstream, now->env->result.text, NULL) ==
+		    upstream->revision) {
 		pool_on_ready(upstream, now->env, scan_member(text, SLICE_LIT("result")).text);
 		return;
 	}
