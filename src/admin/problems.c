@@ -118,7 +118,7 @@ struct server_view server_view_of(const struct server *server, struct slice path
 /* ---- kinds ---- */
 
 static const struct problem_row rows[] = {
-#define PROBLEM(id, name, severity, help) [PROBLEM_KIND_##id] = { name, PROBLEM_##severity },
+#define PROBLEM(id, name, severity) [PROBLEM_KIND_##id] = { name, PROBLEM_##severity },
 #include "admin/problems.def"
 };
 

@@ -12,7 +12,7 @@
 enum problem_severity { PROBLEM_OK, PROBLEM_WARN, PROBLEM_FAILING };
 
 enum problem_kind {
-#define PROBLEM(id, name, severity, help) PROBLEM_KIND_##id,
+#define PROBLEM(id, name, severity) PROBLEM_KIND_##id,
 #include "admin/problems.def"
 	PROBLEM_KIND_COUNT
 };

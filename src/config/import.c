@@ -666,7 +666,6 @@ static void hand_over(struct import *import, struct json value)
 		.name = import->name,
 		.at = at + skipped,
 		.length = span.to - at,
-		.is_apart = span.is_apart,
 		.value = value.text,
 		.server = import->server,
 		.warnings = import->warnings,

@@ -57,7 +57,6 @@ struct import_entry {
 	const char *name;
 	size_t at; /* of its value, in bytes from the beginning of the file; of TOML, of its lines or of its table in braces */
 	size_t length;
-	bool is_apart;             /* there are things of others in between */
 	struct slice value;        /* as JSON; of JSON, as long as it is in the file */
 	const struct tree *server; /* NULL: it cannot be served */
 	/* what would not be as with its client; but what only the client goes by is not among it */

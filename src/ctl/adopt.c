@@ -52,7 +52,8 @@ struct work {
 	char *token;           /* NULL: none is asked for */
 	struct config *config; /* as it was before; NULL: there was none */
 	const char *path;      /* of the file that is worked on, as its client names it */
-	bool has_restored;
+	bool has_restored,
+		is_lost; /* of the last entry to be put back: it is; it is not there any more */
 	struct adopted_list servers;
 	struct text_table table;
 	size_t changed;
@@ -129,7 +130,7 @@ static const char *find_isolation(const struct tree *server)
 struct item {
 	char *list, *name;
 	size_t at, length;
-	bool is_apart, is_own;
+	bool is_own;
 	char *why; /* it is left alone; NULL: it is not */
 	const char *isolation;
 	struct buf definition;
@@ -182,15 +183,10 @@ static size_t name_length(const char *text, const char *end)
 	return (size_t)(at - text);
 }
 
-/*
- * Whether there is a variable that this client reads in another way than import does: ${NAME} is one of the environment for some and a
- * text for others, Gemini knows $NAME, and Codex and Claude Desktop know none. $PWD is where the client is.
- */
-static bool has_other_variable(const char *client, struct slice value)
+/* Whether there is a variable that a client with these reads in another way than import does. $PWD is where the client is. */
+static bool has_other_variable(enum client_variables variables, struct slice value)
 {
-	bool is_gemini = strcmp(client, "gemini") == 0;
-	bool expands = is_gemini || strcmp(client, "claude-code") == 0;
-	bool has_none = strcmp(client, "codex") == 0 || strcmp(client, "claude") == 0;
+	bool expands = variables == CLIENT_VARIABLES_BRACES || variables == CLIENT_VARIABLES_ALL;
 	const char *end = value.p + value.n;
 
 	CHECK(value.n > 0);
@@ -198,12 +194,12 @@ static bool has_other_variable(const char *client, struct slice value)
 		bool has_brace = ++at < end && *at == '{';
 		size_t n = name_length(at + has_brace, end);
 
-		if (has_brace && has_none)
+		if (has_brace && variables == CLIENT_VARIABLES_NONE)
 			return true;
 		if (n == 0)
 			continue;
 		if (has_brace ? !expands || slice_is_equal(slice_of(at + 1, n), SLICE_LIT("PWD")) :
-				is_gemini)
+				variables == CLIENT_VARIABLES_ALL)
 			return true;
 	}
 	return false;
@@ -231,7 +227,7 @@ static bool depends_on_folder(const struct tree *server)
 }
 
 /* The caller frees it; NULL: nothing. */
-static char *why_not(const struct work *work, const char *client, const struct import_entry *entry)
+static char *why_not(const struct work *work, size_t client, const struct import_entry *entry)
 {
 	if (entry->server != NULL && is_own(work, entry->server))
 		return mem_strdup("is served by the daemon already");
@@ -244,7 +240,7 @@ static char *why_not(const struct work *work, const char *client, const struct i
 	if (tree_find(entry->server, "inherit_env") != NULL)
 		return mem_strdup(
 			"left alone: env_vars names variables of its client; write them into env");
-	if (has_other_variable(client, entry->value))
+	if (has_other_variable(client_config_variables(client), entry->value))
 		return mem_strdup("left alone: only its client knows what a $ in it means");
 	if (depends_on_folder(entry->server))
 		return mem_strdup(
@@ -266,9 +262,8 @@ static void on_entry(const struct import_entry *entry, void *arg)
 		.name = mem_strdup(entry->name),
 		.at = entry->at,
 		.length = entry->length,
-		.is_apart = entry->is_apart,
 		.is_own = entry->server != NULL && is_own(items->work, entry->server),
-		.why = why_not(items->work, client_config_client(items->client), entry),
+		.why = why_not(items->work, items->client, entry),
 	};
 	if (item->why == NULL) {
 		item->isolation = find_isolation(entry->server);
@@ -316,7 +311,7 @@ static void judge_text(struct item *item, const struct edit_file *file, bool is_
 	none = json_object();
 	if (!text_is_utf8(original))
 		item->why = mem_strdup("left alone: it has a text that is not UTF-8");
-	else if (item->is_apart || write_entry(original, is_toml, none, &text) < 0)
+	else if (write_entry(original, is_toml, none, &text) < 0)
 		item->why = mem_strdup(
 			is_toml ? "left alone: what belongs to it stands in several places" :
 				  "left alone: a name in it is written with a backslash");
@@ -697,7 +692,7 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 struct wanted {
 	const char *list, *name;
 	size_t at, length;
-	bool is_found, is_apart;
+	bool is_found;
 };
 
 static void on_wanted(const struct import_entry *entry, void *arg)
@@ -708,7 +703,6 @@ static void on_wanted(const struct import_entry *entry, void *arg)
 		return;
 	wanted->at = entry->at;
 	wanted->length = entry->length;
-	wanted->is_apart = entry->is_apart;
 	wanted->is_found = true;
 }
 
@@ -755,7 +749,7 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	buf_append(&text, file->text.data, wanted->at);
 	if (slice_is_equal(original, is))
 		buf_append_slice(&text, was);
-	else if (wanted->is_apart || entry_text_restore(original, is_toml, was, is, &text) < 0)
+	else if (entry_text_restore(original, is_toml, was, is, &text) < 0)
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
 	buf_append(&text, original.p + original.n, file->text.len - wanted->at - wanted->length);
 	if (is_toml ? !finds(buf_slice(&text), work->path, &again) : !is_value(was))
@@ -763,6 +757,12 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	result = work->line->is_dry_run ? 0 : edit_file_replace(file, buf_slice(&text), err);
 	work->has_restored = result == 0;
 	return result;
+}
+
+static int lose(struct work *work, const char *what, struct error *err)
+{
+	work->is_lost = true;
+	return error_set(err, ERROR_INVALID, "the %s is not there any more", what);
 }
 
 /* Returns 0: it is as it was; 1: the file was changed meanwhile; -1: err says why it is left alone. */
@@ -776,7 +776,7 @@ static int restore_text(struct work *work, const struct edit_file *file, const j
 	if (import_entries(buf_slice(&file->text), work->path, on_wanted, &wanted, err) < 0)
 		result = -1;
 	else if (!wanted.is_found)
-		result = error_set(err, ERROR_INVALID, "the entry is not there any more");
+		result = lose(work, "entry", err);
 	else
 		result = restore_wanted(work, file, entry, &wanted, err);
 	return result;
@@ -795,9 +795,7 @@ static int edit(struct work *work, const char *path, size_t client, const json_t
 
 		result = edit_file_read(path, &file, err);
 		if (result == 1)
-			return entry != NULL ? error_set(err, ERROR_INVALID,
-							 "the file is not there any more") :
-					       0;
+			return entry != NULL ? lose(work, "file", err) : 0;
 		if (result == 0 && (file.status.st_mode & S_IWUSR) == 0)
 			result = error_set(err, ERROR_INVALID, "is read-only");
 		if (result == 0)
@@ -835,35 +833,6 @@ static void adopt_clients(struct work *work)
 	}
 }
 
-/* One that has been put back before is put back once more if the client has written it again, and is not named otherwise. */
-static void undo_entry(struct work *work, struct adopted *server, size_t i)
-{
-	json_t *entry = json_array_get(adopted_entries(server), i);
-	const char *path = text_of(entry, "file").p, *client = text_of(entry, "client").p;
-	const char *list = text_of(entry, "list").p, *name = text_of(entry, "name").p;
-	bool is_undone = adopted_is_undone(server, i);
-	struct error err;
-	int result;
-
-	if (work->line->count > 1 && strcmp(client, work->line->words[1]) != 0)
-		return;
-	work->has_restored = false;
-	result = edit(work, path, 0, entry, &err);
-	if (is_undone && !work->has_restored)
-		return;
-	if (result < 0)
-		tell(work, client, list, name, "left alone: %s; %s %s what it was", err.text,
-		     server->path, text_of(entry, "was").n > 0 ? "has" : "lacks");
-	else
-		tell(work, client, list, name,
-		     work->line->is_dry_run ? "would be put back" : "is as it was");
-	work->failed += result < 0;
-	if (result == 0 && !work->line->is_dry_run) {
-		work->changed++;
-		adopted_set_undone(server, i);
-	}
-}
-
 /* Also one with nothing to put back: a run that was killed may not have given it its name. */
 static void settle(struct work *work, struct adopted *server, bool has_changed)
 {
@@ -897,28 +866,88 @@ static bool has_record(const struct work *work, const struct item *item)
 	return false;
 }
 
-/* Somebody has written it, or removed what would put it back. */
-static void tell_unrecorded(struct work *work, size_t client)
+/*
+ * Whether there are entries in the file that lead to the daemon, and no record says what they were: somebody has written or renamed them,
+ * or removed the record. A file that cannot be read, and a daemon that is not known, may have some; they are not told.
+ */
+static bool find_strays(struct work *work, size_t client, const char *path, bool tells)
 {
-	at_end(mem_free) char *path = line_home_file(client_config_own_file(client));
 	at_end(edit_file_fini) struct edit_file file = { .path = NULL };
 	at_end(items_fini) struct items items = { .count = 0 };
+	int result = edit_file_read(path, &file, NULL);
+	bool has_some = false;
 
 	work->path = path;
-	if (edit_file_read(path, &file, NULL) != 0 ||
+	if (result == 1)
+		return false;
+	if (result < 0 || client_config_client(client) == NULL || work->origin == NULL ||
 	    read_items(work, client, &file, &items, NULL) < 0)
-		return;
-	for (size_t i = 0; i < items.count; i++)
-		if (items.items[i].is_own && !has_record(work, &items.items[i]))
-			tell(work, client_config_client(client), items.items[i].list,
-			     items.items[i].name,
+		return true;
+	for (size_t i = 0; i < items.count; i++) {
+		const struct item *item = &items.items[i];
+
+		if (!item->is_own || has_record(work, item))
+			continue;
+		has_some = true;
+		if (tells)
+			tell(work, client_config_client(client), item->list, item->name,
 			     "stays: it leads to the daemon, and nothing that can be read in conf.d says what it was");
+	}
+	return has_some;
+}
+
+/* The client's number; CLIENTS: it is not known. */
+static size_t find_client(const char *name)
+{
+	size_t i = 0;
+
+	while (client_config_client(i) != NULL && strcmp(client_config_client(i), name) != 0)
+		i++;
+	return i;
+}
+
+/*
+ * One that has been put back before is put back once more if the client has written it again, and is not named otherwise. With one that
+ * is lost there is nothing to be done, unless it may only have got another name.
+ */
+static void undo_entry(struct work *work, struct adopted *server, size_t i)
+{
+	json_t *entry = json_array_get(adopted_entries(server), i);
+	const char *path = text_of(entry, "file").p, *client = text_of(entry, "client").p;
+	const char *list = text_of(entry, "list").p, *name = text_of(entry, "name").p;
+	bool is_undone = adopted_is_undone(server, i), is_settled;
+	struct error err;
+	int result;
+
+	if (work->line->count > 1 && strcmp(client, work->line->words[1]) != 0)
+		return;
+	work->has_restored = work->is_lost = false;
+	result = edit(work, path, 0, entry, &err);
+	if (is_undone && !work->has_restored)
+		return;
+	is_settled = result == 0 ||
+		     (work->is_lost && !find_strays(work, find_client(client), path, false));
+	if (result == 0)
+		tell(work, client, list, name,
+		     work->line->is_dry_run ? "would be put back" : "is as it was");
+	else if (is_settled)
+		tell(work, client, list, name, "nothing to put back: %s", err.text);
+	else
+		tell(work, client, list, name, "left alone: %s; %s %s what it was", err.text,
+		     server->path, text_of(entry, "was").n > 0 ? "has" : "lacks");
+	work->failed += !is_settled;
+	if (is_settled && !work->line->is_dry_run) {
+		work->changed++;
+		adopted_set_undone(server, i);
+	}
 }
 
 static void undo(struct work *work)
 {
 	struct config *config = load(work, NULL);
 
+	work->origin = config != NULL ? origin_find(config, NULL) : NULL;
+	config_free(&config);
 	for (size_t i = 0; i < work->servers.count; i++) {
 		struct adopted *server = &work->servers.items[i];
 		size_t before = work->changed, count = json_array_size(adopted_entries(server));
@@ -928,11 +957,14 @@ static void undo(struct work *work)
 		if (count > 0 && !work->line->is_dry_run)
 			settle(work, server, work->changed > before);
 	}
-	work->origin = config != NULL ? origin_find(config, NULL) : NULL;
-	config_free(&config);
-	for (size_t i = 0; client_config_client(i) != NULL; i++)
-		if (is_asked_for(work->line, i))
-			tell_unrecorded(work, i);
+	for (size_t i = 0; client_config_client(i) != NULL; i++) {
+		at_end(mem_free) char *path = NULL;
+
+		if (!is_asked_for(work->line, i))
+			continue;
+		path = line_home_file(client_config_own_file(i));
+		(void)find_strays(work, i, path, true);
+	}
 }
 
 /* ---- the command ---- */
@@ -1006,12 +1038,21 @@ static void print_next(const struct work *work)
 		      stderr);
 }
 
-static bool is_client(const struct line *line)
+/* 0: there is one that is asked for; else the status. */
+static int check_client(const struct line *line)
 {
-	for (size_t i = 0; client_config_client(i) != NULL; i++)
+	at_end(buf_fini) struct buf text = { 0 };
+	const char *before = "adopt takes ";
+
+	for (size_t i = 0; client_config_client(i) != NULL; i++) {
 		if (is_asked_for(line, i))
-			return true;
-	return false;
+			return 0;
+		if (client_config_own_file(i) != NULL) {
+			buf_printf(&text, "%s%s", before, client_config_client(i));
+			before = ", ";
+		}
+	}
+	return line_refuse_usage(buf_terminate(&text));
 }
 
 /* As root with another one's home, what is made would be root's: that user could not read his own folder any more. */
@@ -1054,9 +1095,9 @@ int adopt_run(const struct line *line)
 
 	if (line->wants_explanation)
 		return explain(line->is_json);
-	if (!is_client(line))
-		return line_refuse_usage(
-			"adopt takes claude, claude-code, codex, cursor, gemini, vscode, windsurf or zed");
+	status = check_client(line);
+	if (status != 0)
+		return status;
 	if (check_home(&err) < 0 || lock(line, &err) < 0)
 		return line_fail(err.text);
 	work.file = line_own_file("mcpgated.yaml");

@@ -30,6 +30,7 @@ static const struct kind {
 	const char *name;
 	const char *file;
 	const char *own; /* the user's own file, below his home; NULL: not one that is adopted */
+	enum client_variables variables; /* of one that is adopted */
 	const char *list;
 	enum form form;
 	const char *type; /* NULL: an entry does not name its transport */
@@ -38,29 +39,29 @@ static const struct kind {
 		token; /* what the client puts the token in the place of; NULL: of nothing, it has to be written */
 } kinds[] = {
 	{ "claude", "claude_desktop_config.json (Settings, Developer, Edit Config)",
-	  ".config/Claude/claude_desktop_config.json", "mcpServers", FORM_REMOTE, NULL, NULL,
-	  NULL },
+	  ".config/Claude/claude_desktop_config.json", CLIENT_VARIABLES_NONE, "mcpServers",
+	  FORM_REMOTE, NULL, NULL, NULL },
 	{ "claude-code", ".mcp.json in the project, or ~/.claude.json", ".claude.json",
-	  "mcpServers", FORM_HTTP, "http", "url", "${" VARIABLE "}" },
-	{ "cline", "cline_mcp_settings.json (MCP Servers, Configure)", NULL, "mcpServers",
+	  CLIENT_VARIABLES_BRACES, "mcpServers", FORM_HTTP, "http", "url", "${" VARIABLE "}" },
+	{ "cline", "cline_mcp_settings.json (MCP Servers, Configure)", NULL, 0, "mcpServers",
 	  FORM_HTTP, "streamableHttp", "url", NULL },
-	{ "codex", "~/.codex/config.toml", ".codex/config.toml", "mcp_servers", FORM_TOML, NULL,
-	  "url", NULL },
+	{ "codex", "~/.codex/config.toml", ".codex/config.toml", CLIENT_VARIABLES_NONE,
+	  "mcp_servers", FORM_TOML, NULL, "url", NULL },
 	{ "cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in the project", ".cursor/mcp.json",
-	  "mcpServers", FORM_HTTP, NULL, "url", "${env:" VARIABLE "}" },
-	{ "gemini", "~/.gemini/settings.json", ".gemini/settings.json", "mcpServers", FORM_HTTP,
-	  NULL, "httpUrl", "${" VARIABLE "}" },
-	{ "opencode", "opencode.json", NULL, "mcp", FORM_HTTP, "remote", "url",
+	  CLIENT_VARIABLES_OWN, "mcpServers", FORM_HTTP, NULL, "url", "${env:" VARIABLE "}" },
+	{ "gemini", "~/.gemini/settings.json", ".gemini/settings.json", CLIENT_VARIABLES_ALL,
+	  "mcpServers", FORM_HTTP, NULL, "httpUrl", "${" VARIABLE "}" },
+	{ "opencode", "opencode.json", NULL, 0, "mcp", FORM_HTTP, "remote", "url",
 	  "{env:" VARIABLE "}" },
-	{ "stdio", "the file of any client that starts its servers itself", NULL, "mcpServers",
+	{ "stdio", "the file of any client that starts its servers itself", NULL, 0, "mcpServers",
 	  FORM_REMOTE, NULL, NULL, NULL },
 	{ "vscode", ".vscode/mcp.json in the project, or mcp.json of the profile",
-	  ".config/Code/User/mcp.json", "servers", FORM_HTTP, "http", "url",
+	  ".config/Code/User/mcp.json", CLIENT_VARIABLES_OWN, "servers", FORM_HTTP, "http", "url",
 	  "${input:mcpgated-token}" },
 	{ "windsurf", "~/.codeium/windsurf/mcp_config.json", ".codeium/windsurf/mcp_config.json",
-	  "mcpServers", FORM_HTTP, NULL, "serverUrl", "${env:" VARIABLE "}" },
-	{ "zed", "~/.config/zed/settings.json", ".config/zed/settings.json", "context_servers",
-	  FORM_HTTP, NULL, "url", NULL },
+	  CLIENT_VARIABLES_OWN, "mcpServers", FORM_HTTP, NULL, "serverUrl", "${env:" VARIABLE "}" },
+	{ "zed", "~/.config/zed/settings.json", ".config/zed/settings.json", CLIENT_VARIABLES_OWN,
+	  "context_servers", FORM_HTTP, NULL, "url", NULL },
 };
 
 /* Where a server is, and what it requires of its clients. */
@@ -195,6 +196,12 @@ static void explain(const struct client_config_server *server, size_t count,
 const char *client_config_own_file(size_t i)
 {
 	return i < ARRAY_LEN(kinds) ? kinds[i].own : NULL;
+}
+
+enum client_variables client_config_variables(size_t i)
+{
+	CHECK(i < ARRAY_LEN(kinds) && kinds[i].own != NULL);
+	return kinds[i].variables;
 }
 
 bool client_config_has_list(size_t i, const char *list)

@@ -14,6 +14,15 @@ int client_config_run(const struct line *line);
 const char *client_config_client(size_t i);
 /* Where that client has the user's own servers, below his home; NULL: that file is not adopted. */
 const char *client_config_own_file(size_t i);
+/* Which texts of an entry that client puts in other ones for. */
+enum client_variables {
+	CLIENT_VARIABLES_OWN,    /* ${env:NAME} and the like; ${NAME} is none */
+	CLIENT_VARIABLES_NONE,   /* ${ is a text like any other */
+	CLIENT_VARIABLES_BRACES, /* ${NAME}, of the environment */
+	CLIENT_VARIABLES_ALL,    /* ${NAME} and $NAME */
+};
+/* Of client number i, one whose file is adopted. */
+enum client_variables client_config_variables(size_t i);
 /* Whether that client reads this list (import.h) of its file. */
 bool client_config_has_list(size_t i, const char *list);
 /*

@@ -171,7 +171,7 @@ char *line_read_token(const char *path, struct error *err)
 
 	if (file == NULL) {
 		free(text);
-		error_set_errno(err, "cannot open the token file");
+		error_set_errno(err, "cannot open the token file %s", path);
 		return NULL;
 	}
 	setvbuf(file, NULL, _IONBF, 0); /* no second copy */
@@ -186,7 +186,7 @@ char *line_read_token(const char *path, struct error *err)
 	explicit_bzero(text, n);
 	free(text);
 	error_set(err, ERROR_INVALID,
-		  "the token file must hold one token, beside comments and its name");
+		  "the token file %s must hold one token, beside comments and its name", path);
 	return NULL;
 }
 

@@ -580,6 +580,51 @@ def undo_after_edits(t):
 
 
 @case(daemon=False, deadline=60)
+def undo_of_what_a_client_has_lost(t):
+    """product §2: there is nothing to put back; it is told once, its server is served to nobody, and one that comes back is put back."""
+    with home() as h:
+        content = b'{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}'
+        h.put(CURSOR, content)
+        h.put(GEMINI, b'{"mcpServers": {"g": {"command": "z"}}}')
+        h.adopt(status=0)
+        moved = h.read(CURSOR)
+        h.put(CURSOR, b'{"mcpServers": {}}')
+        os.unlink(h.path(GEMINI))
+        told = h.adopt("--undo", "--dry-run", status=0)
+        eq((told.count("nothing to put back: the entry is not"), told.count("nothing to put back: the file is not")), (2, 1), told)
+        eq(h.servers(), ["a.yaml", "b.yaml", "g.yaml"])
+        ok(h.adopt("--undo", status=0).startswith(told), "as announced")
+        eq(h.servers(), [])
+        eq(h.adopt("--undo", status=0).count("put back"), 0, "told again")
+        h.put(CURSOR, moved)
+        eq(h.adopt("--undo", status=0).count("is as it was"), 2, "one that has come back")
+        eq(h.read(CURSOR), content)
+        h.adopt(status=0)
+        h.put(CURSOR, re.sub(rb'"a": .*"b"', b'"b"', h.read(CURSOR)).replace(b"/b/mcp", b"/b/mcp?mine"))
+        told = h.adopt("--undo", status=1)
+        eq((told.count("nothing to put back"), told.count("left alone"), h.servers()), (1, 1, ["b.yaml"]), told)
+
+
+@case(daemon=False, deadline=60)
+def undo_of_what_may_have_another_name(t):
+    """product §2: as long as an entry leads to the daemon that no record knows, one that is lost may be that one, and its server stays."""
+    with home() as h:
+        h.put(CURSOR, b'{"mcpServers": {"a": {"command": "x"}}}')
+        h.adopt(status=0)
+        renamed = h.read(CURSOR).replace(b'"a":', b'"b":')
+        h.put(CURSOR, renamed)
+        for text in (renamed, b'{"mcpServers": {"b": '):  # and in what cannot be read
+            h.put(CURSOR, text)
+            ok("left alone" in h.adopt("--undo", status=1), text)
+            eq(h.servers(), ["a.yaml"], text)
+        h.put(CURSOR, b"{}")
+        os.rename(h.path(".config/mcpgated/mcpgated.yaml"), h.path("elsewhere"))
+        ok("left alone" in h.adopt("--undo", status=1), "where the daemon is, is not known")
+        os.rename(h.path("elsewhere"), h.path(".config/mcpgated/mcpgated.yaml"))
+        ok("nothing to put back" in h.adopt("--undo", status=0), "no entry is left")
+
+
+@case(daemon=False, deadline=60)
 def undo_after_the_client_has_written(t):
     """product §2: a client that lays its file out anew changes nothing; what it or its user has added stays beside what is put back."""
     with home() as h:
@@ -612,8 +657,8 @@ def undone_and_written_again(t):
         eq(h.adopt(status=0).count("is now files\n"), 1)
         eq((h.servers(), h.servers("undone")), (["files.yaml"], []))
         os.unlink(h.path(CURSOR))
-        h.adopt("--undo", status=1)
-        eq(h.servers(), ["files.yaml"])
+        ok("the file is not there any more" in h.adopt("--undo", status=0), "what is told")
+        eq((h.servers(), h.servers("undone")), ([], ["files.yaml.undone"]))
 
 
 @case(daemon=False, deadline=60)
@@ -797,6 +842,8 @@ CODEX_BECOMES = [
      b'[mcp_servers]\nz.url = "z"\n  a.A\n  a.B\n  a.enabled = true\n# 2\n[tui]\n'),
     # What stands at two places is left alone: the tools would be lost.
     (b'[mcp_servers]\na.command = "x"\n[mcp_servers.a.tools.t]\nk = 1\n', None),
+    (b'[mcp_servers]\na.command = "x"\nb.url = "http://127.0.0.1:1/"\na.args = ["1"]\n', None),
+    (b'[mcp_servers.a]\ncommand = "x"\n[tui]\nk = 1\n[mcp_servers.a.env]\nK = "v"\n', None),
     (b'mcp_servers = {a = {command = "x", "enabled" = true, env = {}}} # 1\n', b'mcp_servers = {a = {A, B, "enabled" = true}} # 1\n'),
 ]
 

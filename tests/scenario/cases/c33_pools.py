@@ -9,6 +9,7 @@ import time
 
 import mcp
 import wire
+from c80_stateless import begin, fields, message, messages_of
 from harness import case, child_argv, eq, kill, ok, seconds_since, wait_for, within
 
 CONFIG = {"defaults": {"isolation": "shared", "pool": {"idle_timeout": "1500ms"}}}
@@ -57,6 +58,9 @@ def first_ones_wait_for_one_start(t):
     """bridging §2.1 (2): sessions that open while the process starts wait for that one."""
     before = t.daemon.started("slow")
     waiting = [t.session("slow", check=False) for _ in range(4)]
+    wait_for(lambda: t.daemon.started("slow") > before, 5, "the start")
+    rows = json.loads(t.conn(address=t.daemon.admin).request("GET", "/servers").read())["servers"]
+    eq([row["sessions"] for row in rows if row["name"] == "slow"], [0], "of a start that is not over")
     for s in waiting:
         ok("result" in s.started.final(), "a session")
         s.id = s.started.response.header("mcp-session-id")
@@ -229,12 +233,16 @@ def neighbours_take_turns(t):
     wait_for(lambda: calls_waiting(t, "main") == 9, 3, "many that wait")
     one = modest.start("tools/call", {"name": "echo", "arguments": {"text": "m"}})
     wait_for(lambda: calls_waiting(t, "main") == 10, 3, "one more")
+    body = message("tools/call", {"name": "echo", "arguments": {"text": "m"}})
+    modern = begin(t, "main", body, fields(body))
+    wait_for(lambda: calls_waiting(t, "main") == 11, 3, "one without a session")
     report = json.loads(t.conn(address=t.daemon.admin).request("GET", "/check").read())
     eq([(p["severity"], p["about"], p["text"]) for p in report["problems"] if p["kind"] == "calls_wait"],
-       [("warn", "main", "main: calls wait (10), and all 1 processes of pool.max run")])
+       [("warn", "main", "main: calls wait (11), and all 1 processes of pool.max run")])
     greedy.cancel(many[0].id)
     for e in many[1:] + [one]:
         ok("result" in e.final(), "each is answered")
+    ok("result" in messages_of(modern.response())[-1], "and this one")
     names = [m["params"]["name"] for m in t.daemon.messages(t.daemon.children("main")[0]) if m.get("method") == "tools/call"]
     ok(names.index("echo") <= 2, "its turn, behind the one that ran", names)
 

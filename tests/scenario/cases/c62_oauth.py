@@ -669,6 +669,9 @@ def an_issuer_that_is_away_is_told(t):
     severity, about, text = check(t)["issuer_without_keys"]
     eq((severity, about), ("failing", i.url))
     ok(text.startswith("issuer %s: no keys since 2" % i.url) and "(its metadata: " in text, "since when, and why", text)
+    begun = time.time()
+    wait_for(lambda: time.time() - begun > 1.1, 5, "another second")
+    eq(check(t)["issuer_without_keys"][2], text, "still since then")
     ok(text in t.conn(address=t.daemon.admin).request("GET", "/status").read().decode().replace("\\/", "/"), "in status and on the page")
 
     def counted(kind):
@@ -686,6 +689,18 @@ def an_issuer_that_is_away_is_told(t):
     severity, about, text = check(t)["issuer_away"]
     eq((severity, about, "issuer_without_keys" in check(t)), ("warn", i.url, False))
     ok("(its keys: status 404)" in text and "by the keys from before" in text, "why, and what that means", text)
+    i.close()
+
+
+@case(daemon=False)
+def an_issuer_that_has_not_answered_yet_is_none_that_fails(t):
+    """AUTH-AS-04: while the first question is on its way, nothing is told."""
+    i = issuer.Issuer()
+    i.gate.clear()
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "jwks_interval": "1s"}]}})
+    wait_for(lambda: i.asked, 5, "the question")
+    eq([kind for kind in check(t) if kind.startswith("issuer_")], [], "no answer, and no failure")
+    i.gate.set()
     i.close()
 
 

@@ -298,7 +298,7 @@ def usage(t):
     for url in ("http://example.com/mcp", "ftp://127.0.0.1/", "x", "https://h/#f", "https://u:p@h/"):
         has(doctor(t, url, status=2), r"^try: mcpgatectl --help$")
     has(doctor(t, "https://127.0.0.1/mcp", "x", status=2), "only doctor takes --oauth")
-    has(doctor(t, "https://127.0.0.1/mcp", "--token-file", "/nonexistent", status=2), "cannot open the token file: No such file")
+    has(doctor(t, "https://127.0.0.1/mcp", "--token-file", "/nonexistent", status=2), "cannot open the token file /nonexistent: No such file")
     has(doctor(t, "https://127.0.0.1/mcp", token="three words here", status=2), "must hold one token")
 
 

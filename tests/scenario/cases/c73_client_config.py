@@ -120,7 +120,7 @@ def a_file_of_one_token(t):
             if token:
                 eq(entry_of("cursor", out)[2], "Bearer " + token)
             else:
-                ok("the token file must hold one token" in err, text, err)
+                ok("must hold one token" in err, text, err)
 
 
 @case(daemon=False)

@@ -126,7 +126,8 @@ def a_deny_that_fits_no_tool_is_told(t):
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("crash", "delete_all")]
     script = {"on": {"tools/list": [["result", {"tools": tools}]]}}
     t.start({"main": {"script": script, "tools": {"deny": ["crash", "crsh", "delete_*"]}}, "other": {"script": script},
-             "single": {"script": script, "tools": {"deny": ["crahs"]}}},
+             "single": {"script": script, "tools": {"deny": ["crahs"]}},
+             "renamed": {"script": script, "tools": {"deny": ["halt"], "rename": {"crash": "halt"}}}},
             {"defaults": {"tools": {"deny": ["nowhere"]}}})
 
     def told():
@@ -142,3 +143,6 @@ def a_deny_that_fits_no_tool_is_told(t):
                     text), "with its place", text)
     t.session("single").ask("tools/list")
     wait_for(lambda: len(told()) == 2, 5, "a list of one")
+    t.session("renamed").ask("tools/list")
+    wait_for(lambda: len(told()) == 3, 5, "one that is called otherwise")
+    eq([about for about, text in told() if text.endswith(" has the names (of tools.rename, write the server's own)")], ["servers.renamed.tools.deny[0]"])
