@@ -94,8 +94,7 @@ static void try_entry(const struct import_entry *entry, void *arg)
 	struct buf is = { 0 }, back = { 0 }, changed = { 0 };
 
 	CHECK(entry->at + entry->length <= file->n);
-	if (entry->is_apart || entry->server == NULL ||
-	    entry_text_write(was, true, &member, 1, &is) < 0) {
+	if (entry->server == NULL || entry_text_write(was, true, &member, 1, &is) < 0) {
 		buf_fini(&is);
 		return;
 	}
