@@ -565,17 +565,23 @@ static ssize_t child_read_fresh(struct child *child)
 
 /* ---- long lines ---- */
 
-/* The line is taken, as far as that goes without a long turn; until it has been, nothing more is read. */
+/* Takes the complete lines of those that have been read; the first `sought` bytes contain no line end. */
+static void child_take_read(struct child *child, size_t sought)
+{
+	size_t used = child_take_lines(child, buf_slice(&child->line), sought);
+
+	buf_consume(&child->line, child->state == CHILD_RUNNING ? used : child->line.len);
+	if (child->line.len == 0)
+		buf_fini(&child->line);
+}
+
+/*
+ * The line of that length is taken, as far as that goes without a long turn. Until it has been, nothing more is read: what is
+ * behind it, and the room, stay for the next.
+ */
 static void child_take_aside(struct child *child, size_t length)
 {
-	struct slice rest = slice_of(child->line.data + length, child->line.len - length);
-
-	CHECK(child->long_line.data == NULL);
-	child->long_line = child->line;
-	child->long_line.len = length;
-	child->line = (struct buf){ NULL, 0, 0 };
-	if (rest.n > 0)
-		buf_append(&child->line, rest.p + 1, rest.n - 1); /* behind the line end */
+	child->taking_bytes = length;
 	wire_watch_reading(&child->out, false);
 	aside_start(child->server->loop, &child->taking, (uintptr_t)child->server);
 }
@@ -584,10 +590,7 @@ static void child_on_taking(struct aside *aside)
 {
 	struct child *child = container_of(aside, struct child, taking);
 
-	child_take_line(child, buf_slice(&child->long_line));
-	buf_fini(&child->long_line);
-	if (child->line.len > 0)
-		buf_consume(&child->line, child_take_lines(child, buf_slice(&child->line), 0));
+	child_take_read(child, child->taking_bytes);
 	wire_watch_reading(&child->out, true);
 }
 
@@ -603,7 +606,6 @@ static ssize_t child_read_on(struct child *child)
 	size_t room = child->line.cap - sought;
 	ssize_t n = wire_read(&child->out, into, room < allowed ? room : allowed);
 	const char *stop;
-	size_t used;
 
 	CHECK(sought <= child->server->conf.line_max);
 	if (n <= 0)
@@ -614,10 +616,7 @@ static ssize_t child_read_on(struct child *child)
 		child_take_aside(child, (size_t)(stop - child->line.data));
 		return n;
 	}
-	used = child_take_lines(child, buf_slice(&child->line), sought);
-	buf_consume(&child->line, child->state == CHILD_RUNNING ? used : child->line.len);
-	if (child->line.len == 0)
-		buf_fini(&child->line);
+	child_take_read(child, sought);
 	return n;
 }
 
@@ -641,7 +640,8 @@ static void child_on_stdout(struct wire *wire)
 		if (n == WIRE_AGAIN || aside_is_pending(&child->taking))
 			return;
 		if (n <= 0 && child->line.len >= ASIDE_BYTES) {
-			child_take_aside(child, child->line.len); /* then it ends */
+			buf_append_char(&child->line, '\n');
+			child_take_aside(child, child->line.len - 1); /* then it ends */
 			return;
 		}
 		if (n <= 0) {

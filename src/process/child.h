@@ -87,8 +87,8 @@ struct child {
 	struct wire out;         /* its stdout, which we read */
 	struct wire err;         /* its stderr */
 	struct buf line;         /* the beginning of an incomplete line */
-	struct buf long_line; /* one that is being taken aside: until then, nothing more is read */
-	struct aside taking;
+	struct aside taking;     /* of a long line: until it has been taken, nothing more is read */
+	size_t taking_bytes;
 	uint64_t long_bytes; /* of a line that is too long, so far; 0: there is none */
 	struct buf error_line;
 	struct buf last_words; /* the end of its stderr, lines joined by " | " */
