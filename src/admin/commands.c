@@ -786,7 +786,7 @@ static const char *find_principal(struct inquest *inquest, const struct session_
 	}
 	if (found == NULL)
 		return "there is no session of such a caller (mcpgatectl sessions lists them); name "
-		       "the claims of a token instead";
+		       "a static token (--token), or the claims of one (--claims), instead";
 	inquest->access.rights = found->rights;
 	return NULL;
 }
@@ -899,7 +899,7 @@ static const char *why(const struct inquest *inquest)
 	if (inquest->hindrance != NULL)
 		return inquest->hindrance;
 	if (!authorization_has_role(&inquest->endpoint->place, &inquest->access.rights))
-		return "no role of this caller allows anything of the server: 403";
+		return "no role of this caller, nor tools of its token, allow anything of the server: 403";
 	if (is_open && inquest->has_flaw)
 		return grounds[PERMISSION_NO_NAME];
 	if (is_open && inquest->is_withheld)

@@ -494,6 +494,24 @@ static bool is_of_client(const struct member *row)
 	return strcmp(row->advice, TIMEOUT) == 0 || strcmp(row->advice, TOOLS) == 0;
 }
 
+static int find_any(struct slice name, struct json value, void *arg)
+{
+	bool *has_any = arg;
+
+	CHECK(name.p != NULL && value.text.n > 0);
+	*has_any = true;
+	return -1;
+}
+
+static bool is_empty_object(struct json value)
+{
+	bool has_any = false;
+
+	if (value.type == JSON_OBJECT)
+		scan_members(value.text, find_any, &has_any);
+	return value.type == JSON_OBJECT && !has_any;
+}
+
 static void convert_member(struct import *import, const struct member *table, const char *at,
 			   struct json value)
 {
@@ -501,6 +519,8 @@ static void convert_member(struct import *import, const struct member *table, co
 
 	table = find_member(table, import->member);
 	if (table->name == NULL && (is_ignored || is_word_of(ignored, import->member)))
+		return;
+	if (strcmp(import->member, "settings") == 0 && is_empty_object(value))
 		return;
 	if (table->name == NULL)
 		table = find_member(entry_members, import->member);

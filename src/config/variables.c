@@ -228,18 +228,17 @@ bool claim_is_alone(const char *text)
 	return rest.n == 0;
 }
 
-#define AS_IT_STANDS "is passed on unchanged: "
-
 /* What nothing here can stand for, by how it begins. */
 static const struct {
 	struct slice prefix;
 	const char *text;
 } foreign[] = {
-	{ SLICE("input:"), AS_IT_STANDS
+	{ SLICE("input:"), VARIABLES_AS_THEY_STAND
 	  "there is nobody to ask for it; write ${NAME} instead, and set the variable NAME for "
 	  "mcpgated" },
-	{ SLICE("workspaceFolder"), AS_IT_STANDS "no folder is open here; write a path instead" },
-	{ SLICE("file:"), AS_IT_STANDS
+	{ SLICE("workspaceFolder"),
+	  VARIABLES_AS_THEY_STAND "no folder is open here; write a path instead" },
+	{ SLICE("file:"), VARIABLES_AS_THEY_STAND
 	  "the file is not read; a configuration file can do that: env: {NAME: {file: PATH}}, see "
 	  "mcpgated.yaml(5)" },
 };
@@ -266,11 +265,12 @@ static const char *put_variable(struct expansion *expansion, struct slice writte
 	const char *why = NULL;
 
 	if (value == NULL)
-		why = AS_IT_STANDS "no such variable is set here";
+		why = VARIABLES_AS_THEY_STAND "no such variable is set here";
 	else if (!text_is_utf8(slice_str(value)))
-		why = AS_IT_STANDS "the variable's value is not UTF-8";
+		why = VARIABLES_AS_THEY_STAND "the variable's value is not UTF-8";
 	else if (expansion->out->len + strlen(value) > VARIABLES_BYTES_MAX)
-		why = AS_IT_STANDS "with the variable's value the text would be too long";
+		why = VARIABLES_AS_THEY_STAND
+			"with the variable's value the text would be too long";
 	if (why == NULL) {
 		buf_append_str(expansion->out, value);
 		expansion->has_value = true;
@@ -346,7 +346,7 @@ static const char *put(struct expansion *expansion, const struct variable *varia
 			return foreign[i].text;
 	if ((!is_plain && !slice_is_equal(variable->source, SLICE_LIT("env"))) ||
 	    !is_name(variable->name) || memchr(inside.p, '$', inside.n) != NULL)
-		return AS_IT_STANDS "it is not expanded here";
+		return VARIABLES_AS_THEY_STAND "it is not expanded here";
 	why = put_variable(expansion, variable->written, variable->name);
 	if (why == NULL || variable->fallback.p == NULL)
 		return why;
@@ -362,9 +362,9 @@ bool variables_expand(struct slice text, bool is_open, struct buf *out, variable
 	const char *at;
 
 	if (text.n > 1 && text.p[0] == '$' && is_name(slice_of(text.p + 1, text.n - 1)))
-		tell(text, AS_IT_STANDS "to use a variable's value, write ${NAME}", arg);
+		tell(text, VARIABLES_AS_THEY_STAND "to use a variable's value, write ${NAME}", arg);
 	while (rest.n > 0 && (at = memmem(rest.p, rest.n, "${", 2)) != NULL) {
-		const char *why = AS_IT_STANDS "it is not expanded here";
+		const char *why = VARIABLES_AS_THEY_STAND "it is not expanded here";
 		struct variable variable;
 
 		buf_append_slice(out, slice_between(rest.p, at));

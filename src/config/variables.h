@@ -98,6 +98,8 @@ bool claim_is_alone(const char *text);
  * A value that would make the text longer than this is not substituted: the kernel does not accept
  * longer arguments or variables.
  */
+/* How a message begins that says why a ${...} is no variable here. */
+#define VARIABLES_AS_THEY_STAND "is passed on unchanged: "
 #define VARIABLES_BYTES_MAX ((size_t)128 << 10)
 
 /*

@@ -30,6 +30,7 @@
 
 #define ATTEMPTS 5 /* to write a file that others write, too */
 #define LOCK_WAIT_MS 3000
+#define SOCKET_UNIT "mcpgated.socket"
 #define SOCKET "mcpgated.sock" /* below XDG_RUNTIME_DIR */
 #define PORT_FIRST 8818
 #define PORTS 100
@@ -226,6 +227,17 @@ static bool depends_on_folder(const struct tree *server)
 	return does;
 }
 
+/* Here nothing is passed on, and what --import advises is of no use. */
+static char *why_not_understood(const char *warning)
+{
+	const char *at = strstr(warning, " " VARIABLES_AS_THEY_STAND);
+	const char *why = at != NULL ? at + strlen(" " VARIABLES_AS_THEY_STAND) : "";
+
+	return at != NULL ? mem_printf("left alone: %.*s: %.*s", (int)(at - warning), warning,
+				       (int)strcspn(why, ";"), why) :
+			    mem_printf("left alone: %s", warning);
+}
+
 /* The caller frees it; NULL: nothing. */
 static char *why_not(const struct work *work, size_t client, const struct import_entry *entry)
 {
@@ -234,7 +246,7 @@ static char *why_not(const struct work *work, size_t client, const struct import
 	if (entry->server != NULL && tree_find(entry->server, "url") != NULL)
 		return mem_strdup("left alone: it is at a URL, and starts nothing here");
 	if (entry->warnings->count > 0)
-		return mem_printf("left alone: %s", entry->warnings->items[0]);
+		return why_not_understood(entry->warnings->items[0]);
 	if (entry->server == NULL)
 		return mem_strdup("left alone: it is not understood");
 	if (tree_find(entry->server, "inherit_env") != NULL)
@@ -428,6 +440,9 @@ static int make_configuration(const struct work *work, struct error *err)
 	if (result < 0)
 		return -1;
 	socket = socket_line();
+	if (socket[0] == '\0')
+		fputs("mcpgatectl: no unix socket is set up, as XDG_RUNTIME_DIR names no folder that is yours alone: connect goes by the port\n",
+		      stderr);
 	text = mem_printf(
 		MADE
 		": the daemon of this user. All keys: mcpgated.yaml(5).\n"
@@ -1008,6 +1023,16 @@ static bool is_made_here(const struct work *work)
 	       slice_has_prefix(buf_slice(&file.text), SLICE_LIT(MADE));
 }
 
+/* Of the user's manager of services, where packages and users put it. */
+static bool has_unit(void)
+{
+	at_end(mem_free) char *own = line_home_file(".config/systemd/user/" SOCKET_UNIT);
+
+	return access(own, F_OK) == 0 || access("/usr/lib/systemd/user/" SOCKET_UNIT, F_OK) == 0 ||
+	       access("/usr/local/lib/systemd/user/" SOCKET_UNIT, F_OK) == 0 ||
+	       access("/etc/systemd/user/" SOCKET_UNIT, F_OK) == 0;
+}
+
 static void print_next(const struct work *work)
 {
 	bool is_running = access(work->line->socket, F_OK) == 0 && !work->line->is_another;
@@ -1025,13 +1050,16 @@ static void print_next(const struct work *work)
 			work->file);
 	else
 		fprintf(stderr,
-			"mcpgatectl: next: systemctl --user enable --now mcpgated.socket, or by hand mcpgated -c %s; "
-			"then start the clients again\n",
+			"mcpgatectl: next: %smcpgated -c %s; then start the clients again\n",
+			has_unit() ? "systemctl --user enable --now " SOCKET_UNIT ", or by hand " :
+				     "",
 			work->file);
 	if (work->line->undoes && is_made_here(work))
-		fputs("mcpgatectl: if no client needs the daemon any more: systemctl --user disable --now mcpgated.socket "
-		      "mcpgated.service, or end what was started by hand\n",
-		      stderr);
+		fprintf(stderr,
+			"mcpgatectl: if no client needs the daemon any more: %send what was started by hand\n",
+			has_unit() ? "systemctl --user disable --now " SOCKET_UNIT
+				     " mcpgated.service, or " :
+				     "");
 	if (work->line->undoes)
 		fputs("mcpgatectl: a client that was open meanwhile may write its file as it was before: then adopt --undo "
 		      "once more; for that, and until you remove them, conf.d/*.yaml.undone have the servers\n",

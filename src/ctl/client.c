@@ -218,6 +218,11 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 				 other);
 	if (number == ENOENT || number == ECONNREFUSED)
 		return error_set(err, ERROR_SYSTEM, "no daemon answers at %.108s" WHY_NONE, path);
+	if (number == EACCES && strcmp(path, SYSTEM_SOCKET) == 0 && find_user_socket(other))
+		return error_set(err, ERROR_SYSTEM,
+				 "no daemon of yours answers at %.108s; " SYSTEM_SOCKET
+				 " is one of another user: with sudo, if you mean that",
+				 other);
 	if (number == EACCES)
 		return error_set(
 			err, ERROR_SYSTEM,

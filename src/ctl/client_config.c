@@ -5,6 +5,8 @@
  */
 #include "ctl/client_config.h"
 
+#include <dirent.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -387,15 +389,30 @@ static bool is_before_its_daemon(const struct line *line)
 	return true;
 }
 
+static int is_beside(const struct dirent *entry)
+{
+	return strncmp(entry->d_name, "admin-", strlen("admin-")) == 0;
+}
+
 /* Which daemon was asked: there may be several. */
 static int fail_none_in_daemon(const struct line *line)
 {
-	at_end(mem_free) char *text =
-		mem_printf("there is no such server at the daemon of %s (pid %d); mcpgatectl "
-			   "servers lists them",
-			   line->socket, (int)address_owner(line->socket));
+	at_end(mem_free) char *folder = mem_strdup(line->socket);
+	at_end(buf_fini) struct buf text = { 0 };
+	struct dirent **found = NULL;
+	int count = scandir(dirname(folder), &found, is_beside, alphasort);
 
-	return line_fail(text);
+	buf_printf(
+		&text,
+		"there is no such server at the daemon of %s (pid %d); mcpgatectl servers lists them",
+		line->socket, (int)address_owner(line->socket));
+	for (int i = 0; i < count; i++) {
+		buf_printf(&text, "%s %s/%s", i == 0 ? "; other daemons, for --socket:" : "",
+			   folder, found[i]->d_name);
+		free(found[i]);
+	}
+	free(found);
+	return line_fail(buf_terminate(&text));
 }
 
 /* From the daemon, or from the configuration if that is given, or all there is; at least one server, and where it is. */

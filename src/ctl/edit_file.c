@@ -23,7 +23,20 @@
 #define WRITERS_WAIT_MS 1000
 #define BESIDE ".mcpgated-" /* and six characters: EDIT_LEFT_LENGTH */
 
-/* A new file would not have what cannot be seen in the mode. */
+static bool is_group_of_ours(gid_t group)
+{
+	int count = getgroups(0, NULL);
+	at_end(mem_free) gid_t *groups =
+		mem_zalloc(((size_t)(count > 0 ? count : 0) + 1) * sizeof(*groups));
+	bool is_it = geteuid() == 0 || group == getegid();
+
+	count = getgroups(count > 0 ? count : 0, groups);
+	for (int i = 0; i < count; i++)
+		is_it |= groups[i] == group;
+	return is_it;
+}
+
+/* A new file would not have what cannot be seen in the mode, and not a group that gives rights to others. */
 static int check_kind(int fd, const struct stat *status, struct error *err)
 {
 	if (!S_ISREG(status->st_mode))
@@ -32,6 +45,10 @@ static int check_kind(int fd, const struct stat *status, struct error *err)
 		return error_set(err, ERROR_INVALID, "belongs to another user");
 	if (status->st_nlink > 1)
 		return error_set(err, ERROR_INVALID, "has a second name (a hard link)");
+	if ((status->st_mode & S_IRWXG) != 0 && !is_group_of_ours(status->st_gid))
+		return error_set(err, ERROR_INVALID,
+				 "is also for a group that you are not in (number %u): chgrp it",
+				 status->st_gid);
 	if (fgetxattr(fd, "system.posix_acl_access", NULL, 0) > 0)
 		return error_set(err, ERROR_INVALID, "has an access control list");
 	return 0;
@@ -76,10 +93,11 @@ static char *write_beside(const char *path, struct slice text, const struct stat
 	struct stat status;
 	bool is_good = fd >= 0 && fstat(fd, &status) == 0;
 
-	/* A directory may give it another group than ours. */
+	/* A directory may give it another group than ours. One that gives no rights need not stay. */
 	if (is_good && like != NULL)
 		is_good = (like->st_gid == status.st_gid ||
-			   fchown(fd, (uid_t)-1, like->st_gid) == 0) &&
+			   fchown(fd, (uid_t)-1, like->st_gid) == 0 ||
+			   (errno == EPERM && (like->st_mode & S_IRWXG) == 0)) &&
 			  fchmod(fd, like->st_mode & 07777) == 0;
 	is_good = is_good && file_write_all(fd, text) == 0 && fsync(fd) == 0;
 	if (!is_good) {

@@ -24,13 +24,14 @@ struct edit_file {
 };
 
 /*
- * Follows links. Returns 0; 1: there is no such file; -1: it is not a plain file of this user with one name and without an access control list, or cannot be read;
+ * Follows links. Returns 0; 1: there is no such file; -1: it is not a plain file of this user with one name, without an access control list
+ * and without rights of a group that he is not in, or cannot be read;
  * what can be read is in file_r->text all the same. In any case the caller calls edit_file_fini.
  */
 int edit_file_read(const char *path, struct edit_file *file_r, struct error *err) must_check;
 void edit_file_fini(struct edit_file *file);
 /*
- * Puts a new file in its place, with its mode and group. Returns 0; 1: it is not what was read any more, and is left as it is; -1: it
+ * Puts a new file in its place, with its mode, and its group if that has rights. Returns 0; 1: it is not what was read any more, and is left as it is; -1: it
  * failed, and the file is as it was, or as err says.
  */
 int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)

@@ -252,7 +252,7 @@ POSTED = {
     "duplicate members": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "command": "y"}}}', 0, "duplicate object key"),
     "disabled": (WINDSURF, b'{"mcpServers": {"a": {"command": "x", "disabled": true}, "b": {"command": "y", "disabled": false}}}', 1, "is disabled"),
     "inputs": (VSCODE, b'{"inputs": [{"id": "k", "type": "promptString"}], "servers": {"a": {"type": "stdio", "command": "x", "env": '
-               b'{"K": "${input:k}"}}, "b": {"type": "stdio", "command": "y"}}}', 1, "${input:k}"),
+               b'{"K": "${input:k}"}}, "b": {"type": "stdio", "command": "y"}}}', 1, "'${input:k}': there is nobody to ask for it\n"),
     "a folder of the editor": (VSCODE, b'{"servers": {"a": {"command": "x", "args": ["${workspaceFolder}"]}}}', 0, "${workspaceFolder}"),
     "a file of variables": (VSCODE, b'{"servers": {"a": {"command": "x", "envFile": ".env"}}}', 0, "envFile"),
     "Windows paths": (CLAUDE, rb'{"mcpServers": {"a": {"command": "C:\\Program Files\\x.exe", "args": ["D:\\a\\b"]}}}', 1, ""),
@@ -278,6 +278,8 @@ POSTED = {
                                          b'"disabledMcpServers": ["a"]}}}', 1, "is disabled"),
     "settings around it": (ZED, b'{\n  // theme\n  "theme": "One",\n  "context_servers": {\n    "a": {\n      "source": "custom",\n      "command": "x",\n'
                            b'      "args": [],\n      "env": {},\n    },\n    "ext": {"settings": {}},\n  },\n  "vim_mode": true,\n}\n', 1, "extension"),
+    "without settings": (ZED, b'{"context_servers": {"a": {"source": "custom", "command": "x", "settings": {}}, "b": {"command": {"path": "y"}, '
+                              b'"settings": { } }, "c": {"command": "z", "settings": {"k": 1}}}}', 2, "c.settings: is not imported"),
     "an old form": (ZED, b'{"context_servers": {"a": {"command": {"path": "x", "args": ["1"], "env": {"K": "s3cret"}}, "settings": null}}}', 1, ""),
     "lists of what is allowed": (GEMINI, b'{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x", "trust": true}, "b": {"command": "y"}}}', 1, "is disabled"),
     "Codex": (CODEX, TOML, 1, ""),
@@ -577,6 +579,46 @@ def undo_after_edits(t):
         with open(h.path(".config/mcpgated/conf.d/a.yaml"), "w") as file:
             file.write("# mine\n")
         eq(h.adopt("--undo", status=1).count("left alone"), 2)
+
+
+@case(daemon=False, deadline=60)
+def files_of_another_group(t):
+    """product §2: a group that its user is not in is kept where it has rights, by leaving the file alone; where it has none, it is let go."""
+    with home() as h:
+        if os.geteuid() != 0:
+            return
+        h.user = OTHER
+        for path, mode in ((CURSOR, 0o600), (GEMINI, 0o640)):
+            h.put(path, PLAIN, mode)
+        for folder, _, names in os.walk(h.folder):
+            for name in [folder] + [os.path.join(folder, name) for name in names]:
+                os.chown(name, OTHER, 0)
+        for words in (["--dry-run"], []):
+            told = h.adopt(*words, status=1)
+            ok("settings.json is left alone: is also for a group that you are not in (number 0): chgrp it" in told, told)
+        eq((h.servers(), h.servers("undone"), h.read(GEMINI)), (["files.yaml"], [], PLAIN))
+        status = os.stat(h.path(CURSOR))
+        eq((status.st_uid, status.st_gid, status.st_mode & 0o777), (OTHER, OTHER, 0o600))
+        eq(h.adopt("--undo", status=0).count("is as it was"), 1)
+
+
+@case(daemon=False, deadline=60)
+def what_is_next(t):
+    """product §2: the unit is named where there is one; without a folder for it there is no unix socket, which is told."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        told = h.adopt(status=0)
+        ok("no unix socket is set up, as XDG_RUNTIME_DIR" in told, told)
+        if not any(os.path.exists(folder + "/systemd/user/mcpgated.socket") for folder in ("/usr/lib", "/usr/local/lib", "/etc")):
+            ok(re.search(r"next: (mcpgatectl reload|mcpgated -c \S+/mcpgated.yaml); then start", told), told)
+            ok("systemctl" not in h.adopt("--undo", status=0), "a unit that is not there")
+        h.adopt("--undo")
+        h.put(".config/systemd/user/mcpgated.socket", b"")
+        h.env["XDG_RUNTIME_DIR"] = h.path("run")
+        os.mkdir(h.path("run"), 0o700)
+        told = h.adopt(status=0)
+        ok("next: systemctl --user enable --now mcpgated.socket, or by hand mcpgated -c" in told, told)
+        ok("systemctl --user disable --now mcpgated.socket mcpgated.service" in h.adopt("--undo", status=0), "the unit")
 
 
 @case(daemon=False, deadline=60)
@@ -910,7 +952,7 @@ def odd_surroundings(t):
         h.put(CURSOR, PLAIN)
         h.put(CURSOR + ".mcpgated-aB3xY9", b"s3cret")
         told = h.adopt(status=0)
-        ok(h.path(CURSOR) + ".mcpgated-aB3xY9 is left of a run" in told and "mcpgated.socket" in told, told)
+        ok(h.path(CURSOR) + ".mcpgated-aB3xY9 is left of a run" in told and "next: mcpgat" in told, told)
         ok(b'cwd: "%s"' % h.folder.replace("\\", "\\\\").encode() in h.read(".config/mcpgated/conf.d/files.yaml"), "where it starts")
         ok("would be put back" in h.adopt("--undo", "--dry-run", status=0), "not changed")
         text = h.read(CURSOR).replace(b"/files/mcp", b"/files/mcp?mine")
@@ -920,6 +962,7 @@ def odd_surroundings(t):
     with home() as h:
         h.env["XDG_RUNTIME_DIR"] = h.path("run")
         h.put(".config/mcpgated/mcpgated.yaml", b"servers: {}\nlisten: [{address: '127.0.0.1:9'}]\ninclude: [conf.d/*.yaml]\n")
+        h.put(".config/systemd/user/mcpgated.socket", b"")
         h.put(GEMINI, b'{"mcp": {"servers": {"a": {"command": "x"}}}, "mcpServers": {"b": {"command": "y"}}}')
         told = h.adopt(status=0)
         ok("mcpgated.socket" not in told and "start the daemon that has " + h.path(".config/mcpgated/mcpgated.yaml") in told, told)
@@ -1242,7 +1285,7 @@ def adopted_and_called(t):
         h.env["XDG_RUNTIME_DIR"] = h.folder
         ok("next: mcpgatectl reload;" in h.adopt(status=0), "a daemon that runs")
         told = h.adopt("--undo", status=0)
-        ok("next: mcpgatectl reload" in told and "systemctl --user disable" in told, told)
+        ok("next: mcpgatectl reload" in told and "if no client needs the daemon any more: " in told, told)
         subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "reload"], env=dict(h.env, XDG_RUNTIME_DIR=h.folder), check=True, timeout=20 * harness.SLOW)
 
 

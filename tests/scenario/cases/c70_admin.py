@@ -534,6 +534,8 @@ def place_by_itself(t):
     d.admin = path
     eq([owner(daemon.admin) for daemon in (d, second)], [d.pid, second.pid], "each has its own")
     eq([get(t, "/status", daemon)["state"] for daemon in (d, second)], ["serving"] * 2)
+    said = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "client-config", "none"], env={"XDG_RUNTIME_DIR": one}, capture_output=True, text=True).stderr
+    ok(said.endswith("lists them; other daemons, for --socket: %s\n" % second.admin), "where the other one is", said)
     three = t.directory()
     third = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": one, "RUNTIME_DIRECTORY": three + ":/x"})
     ok(os.path.exists(os.path.join(three, "admin.sock")), "systemd's directory comes first")

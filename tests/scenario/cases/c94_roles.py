@@ -420,7 +420,7 @@ def can_is_asked_with_mcpgatectl(t):
             (["alice", "main", "--resource", "res://private/b"], 1, ["no: this rule denies it", "roles.reader.resources.deny.*[0]"]),
             (["--claims", '{"groups": "dev"}', "main", "echo"], 0, ["roles.dev.allow.*[0]"]),
             (["--claims", '{"groups": "dev", "exp": 1}', "main", "Drop_it"], 1, ["servers.main.tools.deny[0]"]),
-            (["--claims", "{}", "main", "echo"], 1, ["no role of this caller allows anything of the server: 403"]),
+            (["--claims", "{}", "main", "echo"], 1, ["no role of this caller, nor tools of its token, allow anything of the server: 403"]),
             (["--claims", '{"scope": "do"}', "main", "do"], 1, ["a scope is missing", "needs: write", "roles.doer.allow.*[0]"]),
             (["--claims", '{"scope": "do write"}', "main", "do"], 0, ["roles.doer.allow.*[0]"]),
             (["--token", "ci", "main", "echo"], 1, ["no role of this caller"]),
