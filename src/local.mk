@@ -8,7 +8,7 @@ mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libe
 programsdir = $(libexecdir)/mcpgated
 programs_PROGRAMS = mcpgated-fetch mcpgated-gateway mcpgated-reaper mcpgated-remote
 mcpgated_fetch_SOURCES = src/fetcher.c
-mcpgated_fetch_LDADD = $(KEEPER_LIBS) $(CURL_LIBS)
+mcpgated_fetch_LDADD = $(KEEPER_LIBS) $(CURL_LIBS) $(JWT_LIBS)
 mcpgated_gateway_SOURCES = \
 	src/admin_server.c src/admin_server.h \
 	src/gateway.c src/gateway.h \

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 
 #include <jansson.h>
-#include <openssl/bio.h>
 #include <openssl/ecdsa.h>
-#include <openssl/pem.h>
 
 #include "auth/jwt.h"
+#include "auth/signing_key.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -73,66 +72,6 @@ static char *client_auth_make_form(const char *client_id, const char *client_sec
 }
 
 /* ---- with a key ---- */
-
-/* What a key signs with, or NULL. */
-static const struct algorithm *find_algorithm(const EVP_PKEY *key)
-{
-	static const struct {
-		const char *type;
-		const char *group; /* OpenSSL's name, or NULL */
-		struct slice algorithm;
-	} rows[] = {
-		{ "RSA", NULL, SLICE("RS256") },       { "EC", "prime256v1", SLICE("ES256") },
-		{ "EC", "secp384r1", SLICE("ES384") }, { "EC", "secp521r1", SLICE("ES512") },
-		{ "ED25519", NULL, SLICE("EdDSA") },
-	};
-	int bits = EVP_PKEY_get_bits(key);
-	char group[32] = "";
-
-	if (EVP_PKEY_is_a(key, "RSA") && (bits < JWK_RSA_BITS_MIN || bits > JWK_RSA_BITS_MAX))
-		return NULL;
-	if (EVP_PKEY_is_a(key, "EC") &&
-	    EVP_PKEY_get_group_name(key, group, sizeof(group), NULL) != 1)
-		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (EVP_PKEY_is_a(key, rows[i].type) &&
-		    (rows[i].group == NULL || strcmp(rows[i].group, group) == 0))
-			return algorithm_find(rows[i].algorithm);
-	return NULL;
-}
-
-/* Nobody is there to be asked for one. */
-static int no_password(char *buffer, int size, int is_writing, void *arg)
-{
-	(void)buffer, (void)size, (void)is_writing, (void)arg;
-	return -1;
-}
-
-/* The caller's; or NULL and err. */
-static EVP_PKEY *client_auth_read_key(const char *pem, const struct algorithm **algorithm_r,
-				      struct error *err)
-{
-	BIO *in = BIO_new_mem_buf(pem, -1);
-	EVP_PKEY *key;
-
-	CHECK(in != NULL);
-	key = PEM_read_bio_PrivateKey(in, NULL, no_password, NULL);
-	BIO_free(in);
-	if (key == NULL) {
-		error_set(err, ERROR_INVALID,
-			  "it is not a private key in PEM form without a passphrase");
-		return NULL;
-	}
-	*algorithm_r = find_algorithm(key);
-	if (*algorithm_r != NULL)
-		return key;
-	EVP_PKEY_free(key);
-	error_set(
-		err, ERROR_INVALID,
-		"the key is neither RSA of %d to %d bits, nor EC (P-256, P-384, P-521), nor Ed25519",
-		JWK_RSA_BITS_MIN, JWK_RSA_BITS_MAX);
-	return NULL;
-}
 
 static void append_base64url(struct buf *out, const void *data, size_t size)
 {
@@ -199,15 +138,6 @@ static void append_assertion(const struct client_auth *auth, struct buf *out)
 	buf_append_slice(out, buf_slice(&token));
 }
 
-int client_auth_check_key(const char *pem, struct error *err)
-{
-	const struct algorithm *algorithm;
-	EVP_PKEY *key = client_auth_read_key(pem, &algorithm, err);
-
-	EVP_PKEY_free(key);
-	return key != NULL ? 0 : -1;
-}
-
 /* ---- whole ---- */
 
 int client_auth_init(struct client_auth *auth, const struct client_auth_conf *conf,
@@ -224,7 +154,7 @@ int client_auth_init(struct client_auth *auth, const struct client_auth_conf *co
 		return 0;
 	if (conf->key == NULL)
 		return error_set(err, ERROR_INVALID, "there is no key to sign with");
-	auth->key = client_auth_read_key(conf->key, &auth->algorithm, err);
+	auth->key = signing_key_read(conf->key, &auth->algorithm, err);
 	auth->issuer = mem_strdup(conf->issuer);
 	auth->client_id = mem_strdup(conf->client_id);
 	auth->key_id = conf->key_id != NULL ? mem_strdup(conf->key_id) : NULL;

@@ -50,6 +50,3 @@ void client_auth_begin_form(const struct client_auth *auth, struct buf *form);
 
 /* Appends the text as application/x-www-form-urlencoded, every doubtful byte as %XX. */
 void client_auth_append(struct buf *out, struct slice text);
-
-/* Whether it is a private key, PEM without a password, of a kind that is signed with: RSA, EC, Ed25519. */
-int client_auth_check_key(const char *pem, struct error *err) must_check;

@@ -5,6 +5,7 @@
 #include "auth/document.h"
 #include "auth/fake_signer.h"
 #include "auth/jwt.h"
+#include "auth/signing_key.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
@@ -62,7 +63,7 @@ static void a_token_is_signed_with_every_kind_of_key(void **state)
 		fake_signer_init(&signer, algorithms[i], NULL);
 		pem = fake_signer_pem(&signer, 1);
 		conf.key = pem;
-		assert_int_equal(client_auth_check_key(pem, &err), 0);
+		assert_int_equal(signing_key_check(pem, &err), 0);
 		assert_int_equal(client_auth_init(&auth, &conf, &err), 0);
 		assert_null(auth.credentials);
 		for (size_t k = 0; k < 2; k++) {
@@ -98,15 +99,15 @@ static void keys_that_cannot_be_used(void **state)
 	char *pem;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		assert_int_equal(client_auth_check_key(texts[i], &err), -1);
+		assert_int_equal(signing_key_check(texts[i], &err), -1);
 	fake_signer_init(&signer, "RS256", NULL);
 	pem = fake_signer_pem(&signer, 0);
-	assert_int_equal(client_auth_check_key(pem, &err), -1);
+	assert_int_equal(signing_key_check(pem, &err), -1);
 	free(pem);
 	EVP_PKEY_free(signer.key);
 	signer.key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024);
 	pem = fake_signer_pem(&signer, 1);
-	assert_int_equal(client_auth_check_key(pem, &err), -1);
+	assert_int_equal(signing_key_check(pem, &err), -1);
 	free(pem);
 	EVP_PKEY_free(signer.key);
 	/* As many bits as P-256, and another curve. */

@@ -63,7 +63,8 @@ struct fetch_site {
 	bool may_introspect;
 	struct client_auth client_auth; /* if it may, or gives tokens */
 	const struct credential_conf
-		*credential; /* of a server; NULL: an issuer of callers' tokens */
+		*credential;        /* of a server; NULL: an issuer of callers' tokens */
+	struct assertion assertion; /* CREDENTIAL_ASSERTION: nobody is asked */
 
 	struct fetch discovery;
 	size_t candidate;    /* which of the places is being asked */
@@ -388,7 +389,7 @@ static int site_check(struct fetch_site *site, enum fetch_kind kind, struct slic
 {
 	bool needs_token =
 		kind == FETCH_INTROSPECTION || (kind == FETCH_TOKEN && site->credential != NULL &&
-						site->credential->grant == CREDENTIAL_EXCHANGE);
+						site->credential->grant != CREDENTIAL_CLIENT);
 
 	/* A site of callers' tokens gives none, and that of a server does nothing else. */
 	if (!is_etag(etag) || (kind != FETCH_KEYS && etag.n > 0) ||
@@ -403,6 +404,15 @@ static int site_check(struct fetch_site *site, enum fetch_kind kind, struct slic
 	if (!site_may_ask(site, kind))
 		return error_set(err, ERROR_LIMIT, "it has been asked too often");
 	return 0;
+}
+
+/* A token that we sign for this caller. Returns 0, or -1 and err. */
+static int fetch_site_sign(struct fetch_site *site, struct slice etag, struct slice caller,
+			   struct buf *token, struct error *err)
+{
+	if (site_check(site, FETCH_TOKEN, etag, caller, err) < 0)
+		return -1;
+	return assertion_sign(&site->assertion, caller, token, err);
 }
 
 /*
@@ -502,8 +512,21 @@ static void fetch_site_fini(struct fetch_site *site)
 	fetch_cancel(&site->discovery);
 	fetcher_free(&site->fetcher);
 	client_auth_fini(&site->client_auth);
+	assertion_fini(&site->assertion);
 	free(site->issuer);
 	free(site->own_ca);
+}
+
+/* For a server whose tokens we sign. */
+static int fetch_site_init_signing(struct fetch_site *site,
+				   const struct credential_conf *credential, struct error *err)
+{
+	*site = (struct fetch_site){ .credential = credential };
+	list_init(&site->waiting);
+	if (assertion_init(&site->assertion, &credential->assertion, err) == 0)
+		return 0;
+	fetch_site_fini(site);
+	return -1;
 }
 
 /* Copies what it keeps of conf. credential, of a server, is borrowed, or NULL. */
@@ -511,6 +534,8 @@ static int fetch_site_init(struct fetch_site *site, struct loop *loop,
 			   const struct verifier_issuer_conf *conf,
 			   const struct credential_conf *credential, struct error *err)
 {
+	if (credential != NULL && credential->grant == CREDENTIAL_ASSERTION)
+		return fetch_site_init_signing(site, credential, err);
 	*site = (struct fetch_site){
 		.credential = credential,
 		.issuer = mem_strdup(conf->issuer),
@@ -674,6 +699,21 @@ static bool service_take_part(struct fetch_service *service, uint32_t id, struct
 
 /* ---- being asked ---- */
 
+static void service_sign(struct fetch_service *service, struct fetch_site *site,
+			 const struct ipc_message *message)
+{
+	at_end(buf_wipe) struct buf token = { 0 };
+	struct error err;
+
+	if (fetch_site_sign(site, message->texts[0], message->texts[1], &token, &err) < 0)
+		service_refuse(service, message->ask.id, err.text);
+	else
+		service_send(service, message->ask.id,
+			     &(struct fetch_answer){ .status = 200,
+						     .body = buf_slice(&token),
+						     .retry_after_s = ASSERTION_S });
+}
+
 static void service_ask(struct fetch_service *service, const struct ipc_message *message)
 {
 	uint32_t id = message->ask.id, kind = message->ask.kind, issuer = message->ask.issuer;
@@ -683,6 +723,11 @@ static void service_ask(struct fetch_service *service, const struct ipc_message 
 
 	if (kind == FETCH_SPANS) {
 		service_begin_export(service, id, message->ask.body_bytes);
+		return;
+	}
+	if (kind == FETCH_TOKEN && site < service->count &&
+	    service->sites[site].assertion.public.id != NULL) {
+		service_sign(service, &service->sites[site], message);
 		return;
 	}
 	if (site < service->count && kind < FETCH_KIND_COUNT) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The work of the fetcher process: it answers a gateway's questions (io/ipc.def) about the
- * configured issuers, gets tokens for servers, delivers its spans to the configured collector, and
+ * configured issuers, gets tokens for servers or signs them, delivers its spans to the configured collector, and
  * does nothing else. One service belongs to one gateway, and ends with it.
  */
 #pragma once
 
+#include "auth/assertion.h"
 #include "auth/collector.h"
 #include "auth/verifier.h"
 #include "base/error.h"
@@ -20,18 +21,20 @@ int fetch_service_prepare(struct error *err) must_check;
 
 enum credential_grant {
 	CREDENTIAL_NONE,
-	CREDENTIAL_CLIENT,  /* a token of our own: RFC 6749 s4.4 */
-	CREDENTIAL_EXCHANGE /* one for a caller's token: RFC 8693 */
+	CREDENTIAL_CLIENT,   /* a token of our own: RFC 6749 s4.4 */
+	CREDENTIAL_EXCHANGE, /* one for a caller's token: RFC 8693 */
+	CREDENTIAL_ASSERTION /* one that we sign, about a caller: assertion.h */
 };
 
-/* How a token for a server behind a URL is got. BACK-URL-10 */
+/* How a token for a server behind a URL is got. BACK-URL-10, BACK-URL-11 */
 struct credential_conf {
 	enum credential_grant grant;
 	struct verifier_issuer_conf at; /* the authorization server, and who we are there */
 	const char *token_endpoint;     /* NULL: from the issuer's metadata */
 	struct slices scopes;
-	const char *resource; /* RFC 8707; NULL: not said */
-	const char *audience; /* likewise */
+	const char *resource;            /* RFC 8707; NULL: not said */
+	const char *audience;            /* likewise */
+	struct assertion_conf assertion; /* CREDENTIAL_ASSERTION, which needs none of the others */
 };
 
 struct fetch_service_conf {

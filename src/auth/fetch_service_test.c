@@ -8,8 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "auth/document.h"
 #include "auth/fake_issuer.h"
+#include "auth/fake_signer.h"
 #include "auth/fetch_client.h"
+#include "auth/jwt.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -495,6 +498,53 @@ static void tokens_are_asked_for_by_number(void **state)
 	assert_int_equal(answer_to(100), 200);
 }
 
+/* BACK-URL-11, SEC-80: what is signed is about somebody, for the server of that number, and nobody is asked for it. */
+static void a_token_that_we_sign(void **state)
+{
+	static const struct {
+		uint32_t kind, number;
+		const char *token;
+	} rows[] = {
+		{ FETCH_TOKEN, 0, "" },
+		{ FETCH_TOKEN, 0, "{\"iss\":\"https://evil.example\"}" },
+		{ FETCH_TOKEN, 0, "a.b.c" },
+		{ FETCH_TOKEN, 1, "{\"sub\":\"anna\"}" },
+		{ FETCH_METADATA, 1, "" },
+		{ FETCH_INTROSPECTION, 1, "{\"sub\":\"anna\"}" },
+	};
+	struct fake_signer signer;
+	struct verdict verdict;
+	struct jwt jwt;
+	char *pem;
+
+	fake_signer_init(&signer, "ES256", NULL);
+	pem = fake_signer_pem(&signer, 1);
+	open_issuer();
+	world.credential = (struct credential_conf){
+		.grant = CREDENTIAL_ASSERTION,
+		.assertion = { SLICE_LIT("https://gw.example"), "https://wiki.example", pem },
+	};
+	open_service();
+	for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ask(i, rows[i].kind, rows[i].number, "", rows[i].token);
+		assert_int_equal(answer_to(i), 0);
+		assert_true(world.error[0] != '\0');
+	}
+	ask(100, FETCH_TOKEN, 0, "", "{\"sub\":\"anna\"}");
+	assert_int_equal(answer_to(100), 200);
+	assert_int_equal(world.retry_after_s, ASSERTION_S);
+	assert_int_equal(jwt_parse(buf_slice(&world.body), &jwt, &verdict), 0);
+	assert_int_equal(jwt_check_header(&jwt, ALGORITHM_ALL, jwt_access_token_types, &verdict),
+			 0);
+	assert_true(jwt_is_signed_by(&jwt, signer.key));
+	assert_string_equal(document_string(jwt.claims, "iss"), "https://gw.example");
+	assert_string_equal(document_string(jwt.claims, "aud"), "https://wiki.example");
+	assert_int_equal(world.metadata->hits + world.keys->hits + world.issuer->other_hits, 0);
+	jwt_fini(&jwt);
+	fake_signer_fini(&signer);
+	free(pem);
+}
+
 /* ---- spans ---- */
 
 static struct fake_page *open_collector(void)
@@ -819,7 +869,7 @@ int main(void)
 		TEST(a_fetcher_that_lies),       TEST(no_status_is_negative),
 		TEST(a_token_of_our_own),        TEST(a_token_for_another_one),
 		TEST(what_is_no_token),          TEST(tokens_are_asked_for_by_number),
-		TEST(a_fetcher_that_is_silent),
+		TEST(a_token_that_we_sign),      TEST(a_fetcher_that_is_silent),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

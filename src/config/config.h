@@ -144,6 +144,7 @@ struct config {
 	char *admin_page_token; /* SHA-256 in hexadecimal digits; NULL: the page is read-only */
 	struct slices include;  /* empty: the included files are already merged */
 	struct slices hosts;    /* in addition to those that are always allowed */
+	char *assertion_key;    /* PEM; the gateway has its public part, a JWK; NULL: none */
 	struct config_denials deny;
 	struct slices trusted_proxies; /* in the form that peer_net_parse reads */
 	struct http_conf http;         /* max_connections applies if there are enough descriptors */

@@ -126,10 +126,15 @@ static void print_credentials(const struct config *config, FILE *out)
 void config_print_for_fetcher(const struct config *config, FILE *out)
 {
 	static const char *const sections[] = { "log", "auth", "traces" };
+	at_end(buf_fini) struct buf url = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
 		fprintf(out, "%s:\n", sections[i]);
 		table_print(TABLE_FOR_FETCHER, sections[i], config, 2, out);
+	}
+	if (config->assertion_key != NULL) {
+		yaml_append_text(&url, config->frontend.authorization.public_url.p);
+		fprintf(out, "public_url: %s\n", buf_terminate(&url));
 	}
 	print_credentials(config, out);
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "auth/jwt.h"
+#include "auth/signing_key.h"
 #include "auth/url.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -565,6 +566,15 @@ int form_issuer(struct slice text, struct error *err)
 	const char *place = strstr(text.p, WELL_KNOWN);
 
 	return place != NULL ? refuse_document(text, place, err) : form_issuer_url(text, err);
+}
+
+int form_signing_key(struct slice text, struct error *err)
+{
+	struct signing_key_public public;
+	int result = signing_key_publish(text.p, &public, err);
+
+	signing_key_public_fini(&public);
+	return result;
 }
 
 /* ---- headers ---- */

@@ -102,6 +102,8 @@ option_form_fn form_server_url, form_proxy, form_server_header;
 option_form_fn form_sandbox_path, form_root;
 /* The hash of a token, a scope, the algorithm of a signature, an address of an issuer. */
 option_form_fn form_hash, form_scope, form_algorithm, form_issuer, form_issuer_url;
+/* A key of ours, private: the gateway has the public part of it. */
+option_form_fn form_signing_key;
 /* What is sent to a collector. */
 option_form_fn form_header_name, form_header_value;
 /* Names and patterns of what a server offers, or of members of arguments. */

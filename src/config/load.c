@@ -669,14 +669,21 @@ static void finish_credential(const struct config *config, struct config_server 
 	conf->credential = 1;
 	for (const struct config_server *other = config->servers; other < server; other++)
 		conf->credential += other->credential.grant != CREDENTIAL_NONE;
-	conf->exchanges = credential->grant == CREDENTIAL_EXCHANGE;
-	if (conf->exchanges)
+	conf->for_caller = credential->grant != CREDENTIAL_CLIENT;
+	if (conf->for_caller)
 		conf->is_tried = false; /* there is no caller yet */
-	server->endpoint.place.keeps_token = conf->exchanges;
+	server->endpoint.place.keeps_token = credential->grant == CREDENTIAL_EXCHANGE;
+	server->endpoint.place.asserts_caller = credential->grant == CREDENTIAL_ASSERTION;
 	if (credential->resource == NULL && credential->audience == NULL && server->url != NULL &&
 	    !slice_has_prefix(slice_str(server->url), SLICE_LIT(URL_OF_SOCKET)))
-		credential->resource =
+		*(credential->grant == CREDENTIAL_ASSERTION ? &credential->audience :
+							      &credential->resource) =
 			mem_printf("%.*s", (int)strcspn(server->url, "?#"), server->url);
+	credential->assertion = (struct assertion_conf){
+		.issuer = config->frontend.authorization.public_url,
+		.audience = credential->audience,
+		.key = config->assertion_key,
+	};
 }
 
 static void finish_server(struct config *config, struct config_server *server)
@@ -903,6 +910,7 @@ static void finish(struct config *config)
 	struct authorization_conf *authorization = &config->frontend.authorization;
 
 	config->http.stall_timeout_ms = STALL_MS;
+	config->frontend.metadata.own_key = slice_or_empty(config->assertion_key);
 	finish_trust(config);
 	finish_hosts(config, authorization->public_url);
 	for (size_t i = 0; i < config->server_count; i++) {

@@ -299,6 +299,13 @@ const struct option options_table[] = {
 	       .help = "Tokens bound to a key of the client, with proof of possession in each "
 		       "request (DPoP, RFC 9449). off: such tokens are refused. on: they are "
 		       "accepted. required: only they are accepted."),
+	OPTION("auth.assertion_key", SECRET, TOP(assertion_key), .form = form_signing_key,
+	       .example = "{file: /etc/mcpgated/assertion.pem}", .otherwise = "nothing is signed",
+	       RELATIONS(NEEDS("public_url", .why = "it says whose the key is")),
+	       .help = "The gateway's private key, RSA or EC (P-256), in PEM form, without a passphrase: it signs what servers "
+		       "are told of callers (servers.NAME.auth.grant: assertion). Its public part is at "
+		       "/.well-known/jwks.json; after a reload with another key, the old one stays there for as long as "
+		       "tokens that it signed are good."),
 	OPTION("auth.metadata_facade", ENUM, TOP(frontend.metadata.facade), .def = "auto",
 	       CHOICES({ "auto", METADATA_FACADE_AUTO }, { "on", METADATA_FACADE_ON },
 		       { "off", METADATA_FACADE_OFF }),
@@ -682,10 +689,16 @@ const struct option options_table[] = {
 			"See docs/guides/remote.md."),
 	OPTION("servers.NAME.auth.grant", ENUM, CREDENTIAL(grant), .def = "none",
 	       CHOICES({ "none", CREDENTIAL_NONE }, { "client_credentials", CREDENTIAL_CLIENT },
-		       { "token_exchange", CREDENTIAL_EXCHANGE }),
-	       RELATIONS(COMPLETE("servers.NAME.url")),
+		       { "token_exchange", CREDENTIAL_EXCHANGE },
+		       { "assertion", CREDENTIAL_ASSERTION }),
+	       RELATIONS(COMPLETE("servers.NAME.url"),
+			 NEEDS("auth.assertion_key", .when = "assertion",
+			       .why = "it signs the tokens")),
 	       .help = "client_credentials: a token of the gateway's own, one for all callers. token_exchange: one for each "
-		       "caller, for his token (RFC 8693); needs auth.mode oauth, and isolation session or principal."),
+		       "caller, for his token (RFC 8693); needs auth.mode oauth, and isolation session or principal. assertion: "
+		       "one for each caller, which the gateway signs with auth.assertion_key: who is calling, for five "
+		       "minutes, for audience; of the keys here, only that one is for it. It needs auth.mode token or oauth, "
+		       "and isolation session or principal. See docs/guides/callers.md."),
 	OPTION("servers.NAME.auth.issuer", TEXT, CREDENTIAL_AT(issuer), .form = form_issuer,
 	       .example = "https://id.example.com", .otherwise = "none",
 	       .help = "The authorization server: its issuer identifier."),
@@ -700,7 +713,8 @@ const struct option options_table[] = {
 	       .otherwise = "the url, unless audience is given",
 	       .help = "What the token is to be for (RFC 8707)."),
 	OPTION("servers.NAME.auth.audience", TEXT, CREDENTIAL(audience), .example = "wiki",
-	       .otherwise = "none", .help = "The same for issuers that call it audience."),
+	       .otherwise = "none; of an assertion, the url",
+	       .help = "The same for issuers that call it audience; and whom an assertion is for."),
 	REACHED_AT("servers.NAME.auth", CREDENTIAL_AT),
 	OF_URL("ca", ca_file, .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",
 	       .help = "With url: absolute path of a PEM file with the CAs of its certificate."),

@@ -106,8 +106,9 @@ struct option {
 	const char *example;                 /* if there is no default to show */
 	const char *otherwise;               /* what applies if it is not given and def is NULL */
 	const char *help;                    /* full sentences */
-	option_form_fn *form;      /* of the text, of each text of a list or of the lists */
-	option_form_fn *name_form; /* OPTION_LISTS, OPTION_FIELDS: of each name */
+	option_form_fn *
+		form; /* of the text, of each text of a list or of the lists; form_signing_key: and the gateway sees the public part alone */
+	option_form_fn *name_form;               /* OPTION_LISTS, OPTION_FIELDS: of each name */
 	const struct option_relation *relations; /* NULL: none */
 	const char *records; /* the path of one record; NULL: none, or the loader creates them */
 	size_t record_size;

@@ -13,6 +13,7 @@
 
 #include "auth/client_auth.h"
 #include "auth/jwt.h"
+#include "auth/signing_key.h"
 #include "auth/url.h"
 #include "auth/verifier.h"
 #include "base/clock.h"
@@ -271,8 +272,7 @@ static void check_client(const struct verifier_issuer_conf *issuer, const struct
 	if (issuer->client_id != NULL && (unused != NULL || tree_find(at, other) != NULL))
 		problem_add_at(problems, tree_below(at, other),
 			       "is not used with this auth_method; set '%s' instead", needed);
-	if (signs && issuer->client_key != NULL &&
-	    client_auth_check_key(issuer->client_key, &err) < 0)
+	if (signs && issuer->client_key != NULL && signing_key_check(issuer->client_key, &err) < 0)
 		problem_add_at(problems, tree_below(at, "client_key"), "%s", err.text);
 }
 
@@ -611,18 +611,13 @@ static void check_claims(const struct config *config, const struct config_server
 				claims->items[i].p);
 }
 
-/* A token for the server: from where, and for whom. BACK-URL-10 */
-static void check_credential(const struct config *config, const struct config_server *server,
-			     const struct tree *own, struct config_problems *problems)
+/* From whom a token for the server is got. */
+static void check_token_source(const struct credential_conf *credential, const struct tree *at,
+			       struct config_problems *problems)
 {
-	const struct credential_conf *credential = &server->credential;
 	const struct verifier_issuer_conf *issuer = &credential->at;
-	const struct tree *at = tree_below(own, "auth"), *grant = tree_below(at, "grant");
 	bool has_tls = issuer->issuer != NULL && strncasecmp(issuer->issuer, "https:", 6) == 0;
-	enum authorization_mode mode = config->frontend.authorization.mode;
 
-	if (credential->grant == CREDENTIAL_NONE)
-		return;
 	if (issuer->issuer == NULL)
 		problem_add_at(problems, at, "the key 'issuer' is missing");
 	if (issuer->client_id == NULL)
@@ -630,23 +625,80 @@ static void check_credential(const struct config *config, const struct config_se
 	check_client(issuer, at, problems);
 	check_scheme(has_tls, credential->token_endpoint, tree_below(at, "token_endpoint"),
 		     problems);
+}
+
+/* One that we sign ourselves is got from nobody. */
+static void check_assertion(const struct config_server *server, const struct tree *at,
+			    struct config_problems *problems)
+{
+	const struct credential_conf *credential = &server->credential;
+	const struct {
+		const char *key;
+		bool is_given;
+	} unused[] = { { "issuer", credential->at.issuer != NULL },
+		       { "token_endpoint", credential->token_endpoint != NULL },
+		       { "client_id", credential->at.client_id != NULL },
+		       { "scopes", credential->scopes.count > 0 },
+		       { "resource", credential->resource != NULL },
+		       { "ca", credential->at.ca_file != NULL } };
+
+	if (credential->audience == NULL && server->url != NULL)
+		problem_add_at(problems, at, "the key 'audience' is missing");
+	for (size_t i = 0; i < ARRAY_LEN(unused); i++)
+		if (unused[i].is_given)
+			problem_add_at(problems, tree_below(at, unused[i].key),
+				       "is not used with grant assertion: the gateway signs the "
+				       "token itself, and 'audience' says whom it is for");
+}
+
+/* A token for each caller, by what he has shown last. */
+static void check_callers(const struct config *config, const struct config_server *server,
+			  const struct tree *grant, struct config_problems *problems)
+{
+	const struct authorization_conf *auth = &config->frontend.authorization;
+	bool is_exchanged = server->credential.grant == CREDENTIAL_EXCHANGE;
+	const char *name = is_exchanged ? "token_exchange" : "assertion";
+
+	if (is_exchanged && auth->mode != AUTHORIZATION_OAUTH)
+		problem_add_at(problems, grant,
+			       "token_exchange needs callers with tokens of an issuer: set "
+			       "auth.mode to oauth");
+	if (auth->mode < AUTHORIZATION_TOKEN && !is_exchanged)
+		problem_add_at(problems, grant,
+			       "assertion needs callers with tokens, which say who they are: set "
+			       "auth.mode to token or oauth");
+	if (!auth->binds_client)
+		problem_add_at(problems, grant,
+			       "%s needs auth.bind_client: a token that one client has "
+			       "would be used for another one's calls",
+			       name);
+	if (server->conf.isolation == ISOLATION_SHARED)
+		problem_add_at(problems, grant,
+			       "%s needs isolation session or principal: with shared, "
+			       "one process serves everybody",
+			       name);
+}
+
+/* A token for the server: from where, and for whom. BACK-URL-10, BACK-URL-11 */
+static void check_credential(const struct config *config, const struct config_server *server,
+			     const struct tree *own, struct config_problems *problems)
+{
+	const struct credential_conf *credential = &server->credential;
+	const struct tree *at = tree_below(own, "auth"), *grant = tree_below(at, "grant");
+
+	if (credential->grant == CREDENTIAL_NONE)
+		return;
+	if (credential->grant == CREDENTIAL_ASSERTION)
+		check_assertion(server, at, problems);
+	else
+		check_token_source(credential, at, problems);
+	if (server->conf.for_caller)
+		check_callers(config, server, grant, problems);
 	for (size_t i = 0; i < server->env_count; i++)
 		if (strcasecmp(server->env[i].name, "Authorization") == 0)
 			problem_add_at(problems, grant,
 				       "cannot stand beside an Authorization in headers: the token "
 				       "that is got goes there");
-	if (server->conf.exchanges && mode != AUTHORIZATION_OAUTH)
-		problem_add_at(problems, grant,
-			       "token_exchange needs callers with tokens of an issuer: set "
-			       "auth.mode to oauth");
-	if (server->conf.exchanges && !config->frontend.authorization.binds_client)
-		problem_add_at(problems, grant,
-			       "token_exchange needs auth.bind_client: a token that one client has "
-			       "would be used for another one's calls");
-	if (server->conf.exchanges && server->conf.isolation == ISOLATION_SHARED)
-		problem_add_at(problems, grant,
-			       "token_exchange needs isolation session or principal: with shared, "
-			       "one process serves everybody");
 }
 
 /* 0: it is none of TCP, or the kernel chooses it. */
@@ -920,6 +972,20 @@ static void warn_of_files_of_callers(const struct config *config,
 	}
 }
 
+/* The same: a server that looks at sub alone takes two people for one. */
+static void warn_of_names(const struct config *config, const struct config_server *server,
+			  const struct tree *at, struct config_problems *warnings)
+{
+	const struct authorization_conf *auth = &config->frontend.authorization;
+
+	if (server->credential.grant == CREDENTIAL_ASSERTION &&
+	    auth->issuers.count + (auth->tokens.count > 0) > 1)
+		problem_add_at(
+			warnings, tree_below(tree_below(at, "auth"), "grant"),
+			"there are several issuers (auth.tokens is one), and two of them may "
+			"use the same name: the server must look at sub_id, not at sub alone");
+}
+
 /* A token in env that says when it ends: who is shown it would refuse the server. */
 static void warn_of_expired(const struct config_server *server, const struct tree *at,
 			    struct config_problems *warnings)
@@ -1046,6 +1112,7 @@ static void warn(const struct config *config, const struct tree *root,
 		warn_of_hide(server, own, warnings);
 		warn_of_pin(server, at, warnings);
 		warn_of_files_of_callers(config, server, at, warnings);
+		warn_of_names(config, server, at, warnings);
 		warn_of_expired(server, at, warnings);
 		warn_of_arguments(server, at, warnings);
 	}

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/signing_key.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "config/forms.h"
 #include "config/tree.h"
 
 #define OPTIONS_MAX 512
@@ -414,6 +416,16 @@ static bool is_for(enum table_reader reader, const struct option *option)
 	return option->reader == OPTION_FOR_ALL || option->reader == own[reader];
 }
 
+static bool append_public_key(const char *pem, struct buf *out)
+{
+	at_end(signing_key_public_fini) struct signing_key_public public = { NULL };
+
+	if (pem == NULL || signing_key_publish(pem, &public, NULL) < 0)
+		return false;
+	yaml_append_text(out, public.jwk);
+	return true;
+}
+
 /* Returns false, without anything appended that counts, if the field is not set or not for this reader. */
 static bool append_value(enum table_reader reader, const struct option *option, const void *base,
 			 struct buf *out)
@@ -422,6 +434,9 @@ static bool append_value(enum table_reader reader, const struct option *option, 
 
 	if (!is_for(reader, option))
 		return false;
+	if (reader == TABLE_FOR_GATEWAY && option->form == form_signing_key)
+		return append_public_key(*(char *const *)((const char *)base + option->offset),
+					 out);
 	if (reader == TABLE_FOR_FETCHER &&
 	    (option->type == OPTION_SECRET || option->type == OPTION_FIELDS))
 		return types_print_open(option, base, out);

@@ -789,6 +789,7 @@ static void load_secret(const struct types_context *context, const struct option
 
 	if (secret == NULL)
 		return;
+	judge(context, option->form, secret, value);
 	secret_free(field);
 	*field = secret;
 }

@@ -478,10 +478,10 @@ static bool examine_credential(struct examination *e)
 
 	if (conf->grant == CREDENTIAL_NONE)
 		return true;
-	if (conf->grant == CREDENTIAL_EXCHANGE) {
+	if (e->server->conf.for_caller) {
 		finding_print(
 			"warn", "auth",
-			"a token is made for each caller's, and here there is no caller: it is not tried");
+			"a token is made for each caller, and here there is none: it is not tried");
 		return false;
 	}
 	if (ask_for_token(&asking, e->server, &err) < 0)

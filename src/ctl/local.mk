@@ -17,7 +17,7 @@ src_ctl_libctl_a_SOURCES = \
 	src/ctl/orders.c \
 	src/ctl/output.c src/ctl/output.h \
 	src/ctl/show.c
-CTL_LIBS = src/ctl/libctl.a src/mcp/libmcp.a $(KEEPER_LIBS) $(CURL_LIBS)
+CTL_LIBS = src/ctl/libctl.a src/mcp/libmcp.a $(KEEPER_LIBS) $(CURL_LIBS) $(JWT_LIBS)
 mcpgatectl_SOURCES = src/ctl/ctl.c
 mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 mcpgatectl_LDADD = $(CTL_LIBS)

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "base/slice.h"
 #include "base/text.h"
+#include "endpoint/caller_claims.h"
 #include "endpoint/origin.h"
 #include "http/conn.h"
 #include "obs/counters.h"
@@ -499,6 +500,8 @@ static enum authorization_step authorization_finish(struct authorization_check *
 		step = AUTHORIZATION_REFUSED;
 	if (step == AUTHORIZATION_ADMITTED)
 		verdict_count(VERDICT_OK);
+	if (step == AUTHORIZATION_ADMITTED && check->place->asserts_caller)
+		caller_claims_keep(&check->auth->conf, &check->access, check->place->server);
 	if (step == AUTHORIZATION_ADMITTED && check->place->keeps_token &&
 	    check->access.grant != NULL)
 		principal_keep_token(check->access.principal, check->place->server,

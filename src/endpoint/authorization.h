@@ -102,7 +102,8 @@ struct protected_resource {
 	struct slices algorithms; /* of signatures; none: all that the issuer may use */
 	struct slices scopes;     /* required for any request */
 	bool tells_in_result;     /* lacking scopes are told in a call's result. AUTH-SCP-11 */
-	bool keeps_token; /* one of its servers gets a token that is made for the caller's */
+	bool keeps_token;    /* one of its servers gets a token that is made for the caller's */
+	bool asserts_caller; /* the server gets a token that says who calls: endpoint/assertion.h */
 	/* Derived: */
 	struct slice server;                   /* its name */
 	struct scope_set base;                 /* scopes */

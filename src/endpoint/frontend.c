@@ -672,9 +672,8 @@ void frontend_init(struct frontend *frontend, struct router *router,
 void frontend_renew(struct frontend *frontend, const struct frontend_conf *conf)
 {
 	CHECK(conf->is_operators == frontend->conf.is_operators);
-	metadata_fini(&frontend->metadata);
 	frontend->conf = *conf;
-	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
+	metadata_renew(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_renew_conf(&frontend->authorization, &conf->authorization);
 }
 

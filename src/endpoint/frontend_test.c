@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "endpoint/aggregate.h"
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
@@ -2151,6 +2152,60 @@ static void documents_are_found(void **state)
 		"ES384 ES512 PS384 PS512 RS384 RS512\"");
 }
 
+static void use_key(const char *jwk)
+{
+	struct frontend_conf conf = frontend.conf;
+
+	conf.metadata.own_key = slice_str(jwk);
+	frontend_renew(&frontend, &conf);
+}
+
+static void keys_are(int status, const char *body)
+{
+	struct http_client *client = connect_client();
+
+	send_text(client, "GET /.well-known/jwks.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	is_answered(client, status, NULL);
+	if (body != NULL)
+		assert_string_equal(buf_terminate(&client->body), body);
+	buf_fini(&client->in);
+	buf_fini(&client->head);
+	buf_fini(&client->body);
+	leave(client);
+	client_count--;
+}
+
+/* BACK-URL-12: of a key that has gone, until the tokens that it signed are over; also while no tokens are needed here. */
+static void keys_are_served_while_their_tokens_are_good(void **state)
+{
+	char text[32];
+
+	keys_are(404, NULL);
+	use_key("{\"kid\":1}");
+	keys_are(200, "{\"keys\":[{\"kid\":1}]}");
+	use_key("{\"kid\":2}");
+	use_key("{\"kid\":2}");
+	keys_are(200, "{\"keys\":[{\"kid\":1},{\"kid\":2}]}");
+	clock_advance(359 * 1000);
+	keys_are(200, "{\"keys\":[{\"kid\":1},{\"kid\":2}]}");
+	clock_advance(2 * 1000);
+	keys_are(200, "{\"keys\":[{\"kid\":2}]}");
+	use_key("{\"kid\":1}");
+	use_key("{\"kid\":2}"); /* back again: it is in use, however long */
+	clock_advance(400 * 1000);
+	keys_are(200, "{\"keys\":[{\"kid\":2}]}");
+	for (int i = 10; i < 30; i++) {
+		snprintf(text, sizeof(text), "{\"kid\":%d}", i);
+		use_key(text);
+		clock_advance(1);
+	}
+	keys_are(200, "{\"keys\":[{\"kid\":24},{\"kid\":25},{\"kid\":26},{\"kid\":27},"
+		      "{\"kid\":28},{\"kid\":29},{\"kid\":22},{\"kid\":23}]}");
+	use_key("");
+	clock_advance(361 * 1000);
+	keys_are(404, NULL);
+}
+
 /* AUTH-DCR-01 … -03: for redirects to this machine, or to what the configuration lists. */
 static void clients_are_registered(void **state)
 {
@@ -2954,6 +3009,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_is_lost_over_an_answer_for_two),
 	TEST(sse_client_is_lost_over_a_cancelled_request),
 	TEST(documents_are_found),
+	TEST(keys_are_served_while_their_tokens_are_good),
 	TEST(clients_are_registered),
 	TEST(browsers_get_a_page),
 	OVER(over_servers_the_handshake),

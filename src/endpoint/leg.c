@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
+#include "endpoint/caller_claims.h"
 #include "endpoint/frontend.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -87,7 +88,7 @@ static void entry_fini(struct entry *entry)
 	access_fini(&entry->caller.access);
 }
 
-/* What the caller has shown to the endpoint, its server's token is made for. BACK-URL-10 */
+/* What the caller has shown to the endpoint, its server's token is made for. BACK-URL-10, BACK-URL-11 */
 static void share_token(const struct entry *entry, const struct leg *leg)
 {
 	struct principal *principal = entry->caller.access.principal;
@@ -96,6 +97,9 @@ static void share_token(const struct entry *entry, const struct leg *leg)
 			principal_token(principal, leg->legs->caller.endpoint->place.server) :
 			NULL;
 
+	if (entry->endpoint.place.asserts_caller)
+		caller_claims_keep(&entry->caller.frontend->authorization.conf,
+				   &entry->caller.access, slice_str(leg->name));
 	if (token != NULL)
 		principal_keep_token(principal, slice_str(leg->name), buf_slice(&token->token));
 }

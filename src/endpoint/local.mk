@@ -4,6 +4,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/aggregate.c src/endpoint/aggregate.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
+	src/endpoint/caller_claims.c src/endpoint/caller_claims.h \
 	src/endpoint/catalogue.c src/endpoint/catalogue.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/assertion.h"
 #include "auth/dpop.h"
 #include "auth/verifier.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "endpoint/authorization.h"
@@ -213,10 +215,64 @@ static struct slice behind_well_known(struct slice path)
 	return slice_is_equal(path, SLICE_LIT("/")) ? slice_of(path.p, 0) : path;
 }
 
-void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
-		   const struct authorization_conf *auth)
+/* ---- our own keys: RFC 7517 s5 ---- */
+
+#define KEYS_TYPE "application/jwk-set+json"
+/* From a change of the key on: what its last token has left, and how far the server's clock may be behind. */
+#define KEY_KEPT_MS ((ASSERTION_S + 60) * 1000ull)
+
+/* Puts the key in use: one that is there, or in the place of none, or of the one that ends first. */
+static void keys_use(struct metadata *metadata, struct slice jwk)
 {
-	*metadata = (struct metadata){ .conf = *conf, .auth = auth };
+	struct metadata_key *place = metadata->keys;
+
+	/* A private key stays where it is. */
+	CHECK(jwk.n == 0 || jwk.p[0] == '{');
+	for (size_t i = 0; i < METADATA_KEYS_MAX; i++)
+		if (metadata->keys[i].until_ms == UINT64_MAX)
+			metadata->keys[i].until_ms = clock_now_ms() + KEY_KEPT_MS;
+	for (size_t i = 0; i < METADATA_KEYS_MAX; i++) {
+		struct metadata_key *key = &metadata->keys[i];
+
+		if (key->jwk != NULL && slice_is_equal(slice_str(key->jwk), jwk)) {
+			place = key;
+			break;
+		}
+		if (key->until_ms < place->until_ms)
+			place = key;
+	}
+	if (jwk.n == 0)
+		return;
+	free(place->jwk);
+	*place = (struct metadata_key){ mem_dup_slice(jwk), UINT64_MAX };
+}
+
+/* The set, which is empty without a key; false then. */
+static bool append_keys(const struct metadata *metadata, struct buf *out)
+{
+	bool is_first = true;
+
+	buf_append_str(out, "{\"keys\":[");
+	for (size_t i = 0; i < METADATA_KEYS_MAX; i++) {
+		const struct metadata_key *key = &metadata->keys[i];
+
+		if (key->jwk == NULL || clock_now_ms() >= key->until_ms)
+			continue;
+		buf_printf(out, "%s%s", is_first ? "" : ",", key->jwk);
+		is_first = false;
+	}
+	buf_append_str(out, "]}");
+	return !is_first;
+}
+
+/* ---- whole ---- */
+
+static void make_documents(struct metadata *metadata, const struct metadata_conf *conf,
+			   const struct authorization_conf *auth)
+{
+	metadata->conf = *conf;
+	metadata->auth = auth;
+	keys_use(metadata, conf->own_key);
 	if (conf->resource_count == 0)
 		return;
 	metadata->documents = mem_zalloc(conf->resource_count * sizeof(*metadata->documents));
@@ -231,13 +287,35 @@ void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
 	}
 }
 
-void metadata_fini(struct metadata *metadata)
+static void free_documents(struct metadata *metadata)
 {
 	for (size_t i = 0; i < metadata->conf.resource_count; i++) {
 		free(metadata->documents[i].path);
 		free(metadata->documents[i].text);
 	}
 	free(metadata->documents);
+	metadata->documents = NULL;
+}
+
+void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
+		   const struct authorization_conf *auth)
+{
+	*metadata = (struct metadata){ .documents = NULL };
+	make_documents(metadata, conf, auth);
+}
+
+void metadata_renew(struct metadata *metadata, const struct metadata_conf *conf,
+		    const struct authorization_conf *auth)
+{
+	free_documents(metadata);
+	make_documents(metadata, conf, auth);
+}
+
+void metadata_fini(struct metadata *metadata)
+{
+	free_documents(metadata);
+	for (size_t i = 0; i < METADATA_KEYS_MAX; i++)
+		free(metadata->keys[i].jwk);
 	*metadata = (struct metadata){ .documents = NULL };
 }
 
@@ -398,30 +476,35 @@ static bool is_known_tag(const struct http_request *http, struct slice tag)
 	       (field.n > 0 && memmem(field.p, field.n, tag.p, tag.n) != NULL);
 }
 
+/* A document that may change at any time; caching: fields about that. */
+static void answer_tagged(const struct answer *answer, const struct http_request *http,
+			  const char *caching, struct slice text)
+{
+	at_end(buf_fini) struct buf fields = { 0 };
+	char tag[2 * DIGEST_BYTES + 1];
+	struct digest digest;
+
+	digest_bytes(text, &digest);
+	text_to_hex(digest.bytes, sizeof(digest.bytes), tag);
+	tag[2 * DIGEST_BYTES] = '\0';
+	buf_printf(&fields, "%sAccess-Control-Expose-Headers: ETag\r\nETag: \"%s\"\r\n", caching,
+		   tag);
+	if (http->method != HTTP_GET && http->method != HTTP_HEAD)
+		answer_other_method(&(struct answer){ .conn = answer->conn }, http->method,
+				    "GET, HEAD, OPTIONS", "Content-Type, If-None-Match");
+	else if (is_known_tag(http, slice_str(tag)))
+		answer_empty(answer, 304, buf_slice(&fields));
+	else
+		answer_document(answer, 200, buf_slice(&fields), text);
+}
+
 void metadata_send_card(const struct metadata_card *card, struct http_conn *conn,
 			const struct http_request *http)
 {
 	const struct answer answer = { .conn = conn, .type = CARD_TYPE };
-	at_end(buf_fini) struct buf fields = { 0 };
-	at_end(mem_free) char *text = NULL;
-	char tag[2 * DIGEST_BYTES + 1];
-	struct digest digest;
+	at_end(mem_free) char *text = make_card(card);
 
-	if (http->method != HTTP_GET && http->method != HTTP_HEAD) {
-		answer_other_method(&(struct answer){ .conn = conn }, http->method,
-				    "GET, HEAD, OPTIONS", "Content-Type, If-None-Match");
-		return;
-	}
-	text = make_card(card);
-	digest_bytes(slice_str(text), &digest);
-	text_to_hex(digest.bytes, sizeof(digest.bytes), tag);
-	tag[2 * DIGEST_BYTES] = '\0';
-	buf_printf(&fields, CACHEABLE "Access-Control-Expose-Headers: ETag\r\nETag: \"%s\"\r\n",
-		   tag);
-	if (is_known_tag(http, slice_str(tag)))
-		answer_empty(&answer, 304, buf_slice(&fields));
-	else
-		answer_document(&answer, 200, buf_slice(&fields), slice_str(text));
+	answer_tagged(&answer, http, CACHEABLE, slice_str(text));
 }
 
 /* ---- requests ---- */
@@ -476,6 +559,23 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 		answer_facade(metadata, answer, is_openid);
 }
 
+/*
+ * A verifier that meets a key that it does not know asks again, and must not be told what was true before: no cache
+ * answers without asking. BACK-URL-12
+ */
+static bool take_keys(const struct metadata *metadata, struct http_conn *conn,
+		      const struct http_request *http)
+{
+	const struct answer answer = { .conn = conn, .type = KEYS_TYPE };
+	at_end(buf_fini) struct buf text = { 0 };
+
+	if (!append_keys(metadata, &text))
+		return false;
+	answer_tagged(&answer, http, ANSWER_CORS "Cache-Control: public, no-cache\r\n",
+		      buf_slice(&text));
+	return true;
+}
+
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,
 		   struct http_exchange **exchange_r)
@@ -483,6 +583,8 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 	const struct answer answer = { .conn = conn };
 
 	*exchange_r = NULL;
+	if (slice_is_equal(path, SLICE_LIT(METADATA_KEYS_PATH)) && take_keys(metadata, conn, http))
+		return true;
 	if (metadata->documents == NULL)
 		return false;
 	if (slice_has_prefix(path, SLICE_LIT("/.well-known/")))

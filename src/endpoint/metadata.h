@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells clients where tokens come from: the documents below /.well-known/, and the paths that
- * clients guess. Public: no credential is required or examined, and any web page may read them.
+ * Tells clients where tokens come from, and servers with what to verify those of ours: the documents below /.well-known/,
+ * and the paths that clients guess. Public: no credential is required or examined, and any web page may read them.
  * oauth.md §3, §16.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 #include "endpoint/answer.h"
@@ -31,26 +32,43 @@ struct metadata_conf {
 	struct slice client_id; /* for registration; empty: registration is off */
 	struct slices redirect_uris;
 	/* Derived from the options: */
+	struct slice own_key; /* what assertions are verified with: a JWK; or empty */
 	const struct metadata_resource *resources; /* none: nothing is published */
 	size_t resource_count;
 };
 
+#define METADATA_KEYS_PATH "/.well-known/jwks.json"
+/* Keys that are served at a time; after as many changes within minutes, the oldest goes. */
+#define METADATA_KEYS_MAX 8
+
+struct metadata_key {
+	char *jwk;         /* NULL: none */
+	uint64_t until_ms; /* clock_now_ms; UINT64_MAX: it is in use */
+};
+
 struct metadata {
 	struct metadata_conf conf;
-	const struct authorization_conf *auth; /* the issuers and proofs in use */
-	struct metadata_document *documents;   /* one per resource */
+	struct metadata_key keys[METADATA_KEYS_MAX]; /* with which assertions are signed, or were */
+	const struct authorization_conf *auth;       /* the issuers and proofs in use */
+	struct metadata_document *documents;         /* one per resource */
 };
 
 /* Everything is borrowed for the life of the metadata. */
 void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
 		   const struct authorization_conf *auth);
+/*
+ * Switches to another configuration. A key of ours that is not in it any more is served for as long as tokens that were
+ * signed with it are good. BACK-URL-12
+ */
+void metadata_renew(struct metadata *metadata, const struct metadata_conf *conf,
+		    const struct authorization_conf *auth);
 /* Also allowed for a zeroed struct. */
 void metadata_fini(struct metadata *metadata);
 
 /*
  * Whether the request is for one of these paths; `path` is the path without public_url's prefix and
  * without a trailing slash. If so, it has been answered, or *exchange_r will answer it once its
- * body has arrived. AUTH-PRM-01, -02, -07, -10, -12, AUTH-FAC-01, -02, -06, AUTH-DCR-01
+ * body has arrived. BACK-URL-12, AUTH-PRM-01, -02, -07, -10, -12, AUTH-FAC-01, -02, -06, AUTH-DCR-01
  */
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,

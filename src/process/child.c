@@ -135,7 +135,7 @@ static void child_set_back(struct server *server)
 /* Each caller has his own credential there: what is wrong with it is his matter alone. */
 static bool is_of_caller(const struct server *server)
 {
-	return server->conf.claims.count > 0 || server->conf.exchanges;
+	return server->conf.claims.count > 0 || server->conf.for_caller;
 }
 
 /* Returns whether the line was about that, of one that has not started: its last words say it again. */

@@ -131,7 +131,7 @@ struct server_conf {
 	struct slices claims; /* of its principal, that a process gets */
 	/* Its number, from 1, among the servers whose processes get a token (upstream/credential); 0: they get none. */
 	uint32_t credential;
-	bool exchanges; /* that token is for the caller's */
+	bool for_caller; /* that token is made for each caller */
 	struct server_confinement confinement;
 	uint64_t line_max;  /* bytes of one line of stdout */
 	uint64_t queue_max; /* bytes that may be queued for one process's stdin */

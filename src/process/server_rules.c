@@ -30,7 +30,7 @@ void server_take_rules(struct server *server, const struct server_conf *conf, bo
 	merged.fleet = own->fleet;
 	merged.claims = own->claims;
 	merged.credential = own->credential;
-	merged.exchanges = own->exchanges;
+	merged.for_caller = own->for_caller;
 	merged.confinement = own->confinement;
 	merged.line_max = own->line_max;
 	merged.queue_max = own->queue_max;

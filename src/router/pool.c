@@ -909,7 +909,7 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
-	if (principal != NULL && server->conf.exchanges)
+	if (principal != NULL && server->conf.for_caller)
 		setup.principal = principal_ref(principal);
 	pool = pool_new(router, server, &setup);
 	pool->class = mem_dup_slice(class);
@@ -931,7 +931,7 @@ static struct pool *pool_of_its_own(struct client *client, const struct envelope
 
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
-	if (client->server->conf.exchanges)
+	if (client->server->conf.for_caller)
 		setup.principal = principal_ref(client->principal);
 	pool = pool_new(client->router, client->server, &setup);
 	pool->holder = holder_get(&client->router->sessions.holders, client->server,

@@ -56,7 +56,7 @@ static void credential_free(struct credential *credential)
 const struct shown_token *credential_subject(const struct server *server,
 					     const struct principal *principal)
 {
-	return server->conf.exchanges && principal != NULL ?
+	return server->conf.for_caller && principal != NULL ?
 		       principal_token(principal, slice_str(server->conf.name)) :
 		       NULL;
 }
@@ -68,7 +68,7 @@ static bool digest_subject(const struct server *server, const struct principal *
 	const struct shown_token *subject = credential_subject(server, principal);
 
 	memset(digest_r, 0, DIGEST_BYTES);
-	if (!server->conf.exchanges)
+	if (!server->conf.for_caller)
 		return true;
 	if (subject == NULL)
 		return false;
@@ -243,7 +243,8 @@ bool credential_get(struct credentials *credentials, const struct server *server
 			"the configuration of the server has changed: a new session is needed";
 	else if (!digest_subject(server, principal, subject))
 		answer_r->error =
-			"the caller has shown no token of an issuer that it could be made for";
+			"the caller has shown no token that it could be made for (token_exchange: "
+			"of an issuer; assertion: with a sub)";
 	if (answer_r->error != NULL) {
 		note_failure(server, answer_r->error);
 		return true;

@@ -68,7 +68,7 @@ void credentials_use(struct credentials *credentials, struct fetch_client *clien
 
 /*
  * The token of the server, which must have one (conf.credential); principal: whose token it is for, if it is
- * (conf.exchanges), else NULL. True: the answer is there; it is borrowed until the next call. False: on_done follows
+ * (conf.for_caller), else NULL. True: the answer is there; it is borrowed until the next call. False: on_done follows
  * once, unless credential_cancel comes first.
  */
 bool credential_get(struct credentials *credentials, const struct server *server,

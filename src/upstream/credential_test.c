@@ -80,7 +80,7 @@ static int open_world(void **state)
 	world.own.conf.credential = 1;
 	world.exchanged.conf.name = "exchanged";
 	world.exchanged.conf.credential = 2;
-	world.exchanged.conf.exchanges = true;
+	world.exchanged.conf.for_caller = true;
 	use_fetcher();
 	return 0;
 }

@@ -30,7 +30,7 @@ struct upstream_setup {
 	const struct revision *revision; /* the one requested */
 	struct buf claims;               /* that the process gets: claims_append */
 	struct principal *
-		principal; /* for whose token it gets one (conf.exchanges), a reference; else NULL */
+		principal; /* for whose token it gets one (conf.for_caller), a reference; else NULL */
 	const struct upstream_era *era; /* NULL: legacy */
 	struct buf capabilities; /* of its clients, in the form of the modern era: JSON text */
 };

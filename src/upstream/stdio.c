@@ -459,7 +459,7 @@ static void stdio_take_credential(struct stdio *stdio, const struct credential_a
 	const struct upstream *upstream = &stdio->upstream;
 	struct buf held = stdio->held;
 
-	if (answer->error != NULL && upstream->server->conf.exchanges &&
+	if (answer->error != NULL && upstream->server->conf.for_caller &&
 	    upstream->state == UPSTREAM_HANDSHAKE && !upstream->is_inherited) {
 		child_lack_credential(&stdio->child);
 		return;

@@ -33,7 +33,7 @@ READY = re.compile(r"^mcpgated: ready: (\S+)(?: \(.*\))? at (\S+?)(?:, for clien
 READY_JSON = re.compile(r'"event":"endpoint_ready".*"server":"([^"]+)".*"url":"([^"]+)"')
 # What the service manager tells a service, or a session its programs.
 ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "STATE_DIRECTORY")
-FAULTS = ("addresssanitizer", "leaksanitizer", "undefinedbehavior", "runtime error:", "check failed", "assert")
+FAULTS = ("addresssanitizer", "leaksanitizer", "undefinedbehavior", "runtime error:", "check failed", "assertion `")
 
 
 class Failure(AssertionError):
