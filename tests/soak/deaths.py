@@ -3,9 +3,11 @@
 Sessions over gateways that die, and over upgrades. One daemon after the other: sessions call without pause, and its gateway is killed
 twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times, either in
 peace, or each second time with kill -9 of the gateway before or after, or of the program that checks. Each session goes on, with the process
-that it had (its own, a leg's, or one that all share), and no call is executed twice; at an upgrade in peace none is cut either.
+that it had (its own, a leg's, or one that all share), and no call is executed twice; at an upgrade in peace none is cut either, and
+sessions with streams get each event of them once, in its order.
 """
 import collections
+import contextlib
 import os
 import random
 import re
@@ -24,18 +26,29 @@ SERVERS = {"main": {"script": {}}, "common": {"script": {}, "isolation": "shared
 # Legs of an endpoint have processes of their own, as sessions have; all sessions of the other server share one.
 ENDPOINTS = {"all": {"servers": {"main": {"prefix": ""}, "common": {"prefix": "c_"}}}}
 PLACES = ("main", "all", "common", "main", "all", "common")
-SESSIONS = len(PLACES)
-NOTED = SESSIONS + PLACES.count("all")
+NEWS = "notifications/com.example/x"  # for the stream of the session
 KILLS = 2  # at the third within a minute a process goes, as it may be the cause
 UPGRADES = 12
 LARGE = 3 << 17  # does not fit into a pipe: a message may be half written
+
+
+def judge_process(daemon, number, had, has):
+    """What went wrong with the process of a session; None: nothing."""
+    text = daemon.record(has)
+    marks = collections.Counter(re.findall(rb'"text"[:,] ?"(<[0-9.]+>)', text))
+    twice = [mark.decode() for mark, count in marks.items() if count > 1]
+    if has != had:
+        return "session %d has process %d instead of %d" % (number, has, had)
+    if twice or text.count(b'"initialize"') != 1:
+        return "session %d: executed twice: %s" % (number, twice or "initialize")
+    return None
 
 
 class Caller:
     def __init__(self, daemon, number, rng):
         self.daemon, self.number, self.rng = daemon, number, rng
         self.client = Client(daemon)
-        self.client.path = "/%s/mcp" % PLACES[number]
+        self.client.path = "/%s/mcp" % PLACES[number % len(PLACES)]
         self.client.open()
         self.pid = self.read_pid()
         self.sent, self.cut, self.problem, self.longest = [], 0, None, 0
@@ -75,16 +88,83 @@ class Caller:
         if self.problem:
             return self.problem
         self.reconnect()
-        pid = self.read_pid()
-        if pid != self.pid:
-            return "session %d has process %d instead of %d" % (self.number, pid, self.pid)
-        text = self.daemon.record(pid)
-        marks = collections.Counter(re.findall(rb'"text": ?"(<[0-9.]+>)', text))
-        twice = [mark.decode() for mark, count in marks.items() if count > 1]
-        if twice or text.count(b'"initialize"') != 1:
-            return "session %d: executed twice: %s" % (self.number, twice or "initialize")
+        problem = judge_process(self.daemon, self.number, self.pid, self.read_pid())
         self.client.end()
-        return None
+        return problem
+
+
+class Watcher:
+    """A session that calls as Caller does; each call has progress and news for the session's stream, which is read all the time."""
+
+    def __init__(self, daemon, number, rng):
+        self.daemon, self.number, self.rng = daemon, number, rng
+        self.session = harness.Scene(daemon).session("main", mcp.D)
+        self.pid = self.session.pid()
+        self.sent, self.cut, self.problem, self.longest, self.resumed = [], 0, None, 0, 0
+        self.news, self.is_over = 0, False
+        self.stream = threading.Thread(target=self.watch)
+        self.stream.start()
+
+    def messages_of(self, exchange, is_last):
+        """Those of a stream, over as many connections as it takes."""
+        while True:
+            try:
+                message = exchange.next(1)
+            except TimeoutError:
+                if self.is_over:
+                    return
+                continue
+            if message is None:
+                exchange.conn.close()
+                self.resumed += 1
+                exchange = self.session.resume(exchange.last_id)
+                continue
+            yield message
+            if is_last(message):
+                return
+
+    def watch(self):
+        try:
+            for message in self.messages_of(self.session.get(), lambda message: False):
+                if message["method"] != NEWS:
+                    continue
+                if message["params"]["n"] != self.news:
+                    raise Problem("event %d instead of %d" % (message["params"]["n"], self.news))
+                self.news += 1
+        except Exception as e:
+            self.problem = "session %d: its stream: %r" % (self.number, e)
+
+    def call(self, mark):
+        first, seen = 2 * len(self.sent) - 2, []
+        exchange = self.session.start_do(["notify", NEWS, {"n": first}], ["progress", 1], ["sleep", self.rng.random() * 0.1], ["progress", 2],
+                                         ["notify", NEWS, {"n": first + 1}], ["text", mark], token="t")
+        for message in self.messages_of(exchange, lambda message: "id" in message):
+            seen.append(message)
+        told = [message["params"]["progress"] for message in seen[:-1]]
+        if told != [1, 2] or seen[-1].get("result", {}).get("content", [{}])[0].get("text") != mark:
+            raise Problem("session %d: %r" % (self.number, seen))
+
+    def work(self, over):
+        while not over.is_set() and not self.problem:
+            mark = "<%d.%d>" % (self.number, len(self.sent))
+            self.sent.append(mark)
+            began = time.monotonic()
+            try:
+                self.call(mark)
+            except Exception as e:
+                self.problem = "session %d: a call: %r" % (self.number, e)
+            self.longest = max(self.longest, time.monotonic() - began)
+
+    def judge(self):
+        with contextlib.suppress(harness.Failure):
+            harness.wait_for(lambda: self.problem or self.news == 2 * len(self.sent), 10, "the last events")
+        self.is_over = True
+        self.stream.join()
+        if not self.problem and self.news != 2 * len(self.sent):
+            self.problem = "session %d: %d of %d events" % (self.number, self.news, 2 * len(self.sent))
+        problem = self.problem or judge_process(self.daemon, self.number, self.pid, self.session.pid())
+        self.session.delete()
+        return problem
 
 
 def kill(daemon, rng):
@@ -121,16 +201,17 @@ def kill_upgrading(daemon, rng):
         harness.wait_for(lambda: order(daemon).wait() == 0, 20, "an upgrade in peace")
 
 
-def one_daemon(rng, disturb):
-    """Returns the number of calls, of those that were cut, and how long the longest took."""
+def one_daemon(rng, disturb, count, watchers):
+    """count sessions, the last `watchers` of them with streams. Returns the number of calls, of those that were cut, and how long the longest took."""
+    noted = sum(2 if n < count - watchers and PLACES[n % len(PLACES)] == "all" else 1 for n in range(count))
     state = tempfile.mkdtemp(prefix="mcpgated-")
     daemon = harness.Daemon(SERVERS, {"log": {"level": "info"}, "endpoints": ENDPOINTS}, env={"XDG_STATE_HOME": state})
     daemon.expected_errors.add("gateway_exit")
     daemon.forgiven = True
     over = threading.Event()
     try:
-        callers = [Caller(daemon, n, random.Random(rng.random())) for n in range(SESSIONS)]
-        harness.wait_for(lambda: len(saved(state)) == NOTED, 10, "the sessions are noted")
+        callers = [(Caller if n < count - watchers else Watcher)(daemon, n, random.Random(rng.random())) for n in range(count)]
+        harness.wait_for(lambda: len(saved(state)) == noted, 20, "the sessions are noted")
         threads = [threading.Thread(target=caller.work, args=(over,)) for caller in callers]
         for thread in threads:
             thread.start()
@@ -148,12 +229,12 @@ def one_daemon(rng, disturb):
         shutil.rmtree(state, ignore_errors=True)
 
 
-def run(options, disturb):
+def run(options, disturb, watchers=0):
     seed = options.seed or int.from_bytes(os.urandom(4), "big")
     rng, began, daemons, calls, cut, longest = random.Random(seed), time.monotonic(), 0, 0, 0, 0
     try:
         while time.monotonic() - began < options.seconds or daemons == 0:
-            done = one_daemon(rng, disturb)
+            done = one_daemon(rng, disturb, options.held + watchers, watchers)
             daemons, calls, cut, longest = daemons + 1, calls + done[0], cut + done[1], max(longest, done[2])
     except Problem as e:
         raise Problem("seed %d, daemon %d: %s" % (seed, daemons, e))
@@ -164,20 +245,21 @@ def part_deaths(options, child):
     """Gateways that die end no session, no process of one, and no call twice."""
     seed, daemons, calls, cut, _ = run(options, kill)
     print("deaths: seed %d, %d gateways killed under %d sessions, %d calls, %d of them cut: no session lost, no process, nothing twice"
-          % (seed, daemons * KILLS, daemons * SESSIONS, calls, cut), flush=True)
+          % (seed, daemons * KILLS, daemons * options.held, calls, cut), flush=True)
 
 
 def part_upgrades(options, child):
-    """Upgrades end no session, no process of one, and no call."""
-    seed, daemons, calls, cut, longest = run(options, upgrade)
+    """Upgrades end no session, no process of one, and no call; nothing of a stream is lost, and nothing comes twice."""
+    watchers = max(2, options.held // 2)
+    seed, daemons, calls, cut, longest = run(options, upgrade, watchers)
     if cut:
         raise Problem("seed %d: %d of %d calls were cut" % (seed, cut, calls))
-    print("upgrades: seed %d, %d under %d sessions, %d calls: no session lost, no process, no call; the longest took %.1f s"
-          % (seed, daemons * UPGRADES, daemons * SESSIONS, calls, longest), flush=True)
+    print("upgrades: seed %d, %d under %d sessions, %d of them with streams, %d calls: no session lost, no process, no call, no event; the longest took %.1f s"
+          % (seed, daemons * UPGRADES, daemons * (options.held + watchers), daemons * watchers, calls, longest), flush=True)
 
 
 def part_killed_upgrades(options, child):
     """Kills in the middle of upgrades end no session, no process of one, and no call twice."""
     seed, daemons, calls, cut, _ = run(options, kill_upgrading)
     print("killed_upgrades: seed %d, %d kills under %d sessions, %d calls, %d of them cut: no session lost, no process, nothing twice"
-          % (seed, daemons * (UPGRADES // 2), daemons * SESSIONS, calls, cut), flush=True)
+          % (seed, daemons * (UPGRADES // 2), daemons * options.held, calls, cut), flush=True)
