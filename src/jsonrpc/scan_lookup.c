@@ -57,11 +57,14 @@ static const char *lookup_skip_container(const char *p, const char *end)
 			continue;
 		}
 		p++;
-		if (c == '{' || c == '[') {
+		if (c == ',') {
+			pause_point();
+		} else if (c == '{' || c == '[') {
 			depth++;
 			pause_point();
-		} else if ((c == '}' || c == ']') && --depth == 0)
+		} else if ((c == '}' || c == ']') && --depth == 0) {
 			return p;
+		}
 	}
 	return NULL;
 }

@@ -45,6 +45,15 @@ static void send_text(struct call *call, struct buf *text)
 	buf_fini(text);
 }
 
+/* As send_text, with its last brace, unless the call has ended while the text was written. */
+static void send_rest(struct call *call, struct buf *text)
+{
+	buf_append_char(text, '}');
+	if (call->state != CALL_ENDED)
+		send_text(call, text);
+	buf_fini(text);
+}
+
 #define RESPONSE_BEGIN "{\"jsonrpc\":\"2.0\",\"id\":"
 
 static void begin_response(struct buf *text, struct slice id, const char *member)
@@ -88,9 +97,15 @@ static void send_task_result(struct call *call, enum modern_result kind, struct 
 /* MOD-RES-02, bridging.md §2.4 */
 static void send_passed_result(struct call *call, struct slice result)
 {
-	enum modern_result kind = modern_server_kind(result);
-	struct buf text = { 0 }, state = { 0 };
+	at_end(buf_fini) struct buf text = { 0 }, state = { 0 }, info = { 0 };
+	bool is_private = !principal_is_anonymous(call->client->principal);
+	enum modern_result kind;
 
+	open_aside(call);
+	kind = modern_server_kind(result);
+	aside_close();
+	if (call->state == CALL_ENDED)
+		return;
 	if (call->task != NULL || kind == MODERN_TASK) {
 		send_task_result(call, kind, result);
 		return;
@@ -101,12 +116,12 @@ static void send_passed_result(struct call *call, struct slice result)
 		return;
 	}
 	begin_response(&text, call->id, "result");
-	era_append_passed_result(&text, call->method, result, call->client->pool->server_info,
-				 buf_slice(&state),
-				 !principal_is_anonymous(call->client->principal));
-	buf_append_char(&text, '}');
-	buf_fini(&state);
-	send_text(call, &text);
+	buf_append_slice(&info, call->client->pool->server_info);
+	open_aside(call);
+	era_append_passed_result(&text, call->method, result, buf_slice(&info), buf_slice(&state),
+				 is_private);
+	aside_close();
+	send_rest(call, &text);
 }
 
 /* Sends what most modern servers send: nothing has to be rewritten. Returns whether it was that. */
@@ -143,17 +158,20 @@ static void send_plain_result(struct call *call, struct slice result)
 
 static void send_modern_result(struct call *call, struct slice result)
 {
+	at_end(buf_fini) struct buf info = { 0 };
 	struct buf text = { 0 };
 
 	if (is_passed(call)) {
 		send_passed_result(call, result);
 		return;
 	}
-	buf_reserve(&text, call->id.n + result.n + call->client->pool->server_info.n + 200);
+	buf_append_slice(&info, call->client->pool->server_info);
+	buf_reserve(&text, call->id.n + result.n + info.len + 200);
 	begin_response(&text, call->id, "result");
-	era_append_result(&text, call->method, result, call->client->pool->server_info);
-	buf_append_char(&text, '}');
-	send_text(call, &text);
+	open_aside(call);
+	era_append_result(&text, call->method, result, buf_slice(&info));
+	aside_close();
+	send_rest(call, &text);
 }
 
 /*
@@ -198,6 +216,7 @@ static bool ask_to_open(struct call *call, struct slice error)
 static void send_modern_error(struct call *call, struct slice error)
 {
 	struct buf text = { 0 };
+	bool is_from_modern;
 	int code;
 
 	if (ask_to_open(call, error))
@@ -207,16 +226,18 @@ static void send_modern_error(struct call *call, struct slice error)
 		return;
 	}
 	begin_response(&text, call->id, "error");
-	if (is_passed(call))
+	is_from_modern = is_passed(call);
+	open_aside(call);
+	if (is_from_modern)
 		era_append_passed_error(&text, error, &code);
 	else
 		era_append_error(&text, call->method, error, &code);
-	buf_append_char(&text, '}');
+	aside_close();
 	call->is_error = true;
 	call->http_status = code == MCP_METHOD_NOT_FOUND   ? 404 :
 			    code == MCP_MISSING_CAPABILITY ? 400 :
 							     0;
-	send_text(call, &text);
+	send_rest(call, &text);
 }
 
 /* ---- our own responses ---- */
@@ -356,10 +377,7 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text,
 		      NULL, 0, SPLICE_ONE_LINE);
 	aside_close();
-	buf_append_char(&edited, '}');
-	if (call->state != CALL_ENDED)
-		send_text(call, &edited);
-	buf_fini(&edited);
+	send_rest(call, &edited);
 }
 
 /*

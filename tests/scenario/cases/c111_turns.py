@@ -11,6 +11,7 @@ import os
 import re
 import select
 
+from c80_stateless import begin, message
 from harness import case, eq, ok, rss_kib, wait_for
 
 RESPONSE, MESSAGE = 16 << 20, 4 << 20  # limits.response, limits.message
@@ -137,6 +138,23 @@ ANSWERS = {
 }
 for label, (act, more) in ANSWERS.items():
     define("answer_" + label, {"main": dict({"script": {}, "isolation": "shared", "pool": {"max": 1}}, **more)}, act)
+
+
+def rewritten(item, before="", after=""):
+    """What a modern client gets is written anew."""
+    def act(t):
+        steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"ttlMs":1,' + before], ["fill", item + ",", (RESPONSE - 2000) // (len(item) + 1)],
+                 ["write", item + after + '}}\n']]
+        body = message("tools/call", {"name": "do", "arguments": {"steps": steps}})
+        answer = begin(t, "main", body).response().read()
+        ok(b'"resultType":"complete"' in answer[:200] and len(answer) > RESPONSE // 2, "true", "it was rewritten", answer[:300])
+    return act
+
+
+for era in "legacy", "modern":
+    spec = {"main": {"script": {"era": "modern"} if era == "modern" else {}, "isolation": "shared", "pool": {"max": 1}, "era": era}}
+    define("rewritten_%s_values" % era, spec, rewritten("1", '"structuredContent":{"x":[', "]}"))
+    define("rewritten_%s_members" % era, spec, rewritten('"a":1'))
 
 
 # ---- calls ----
