@@ -13,8 +13,14 @@
 static void append_scopes(const struct authorization_conf *conf, const struct access *access,
 			  struct buf *out)
 {
-	if (access->grant == NULL)
-		scope_table_append(conf->scopes, &access->rights.scopes, out);
+	const struct static_token *token =
+		access->grant != NULL ?
+			NULL :
+			static_token_find_marked(&conf->tokens, access->principal->identity.subject,
+						 access->rights.token);
+
+	for (size_t i = 0; token != NULL && i < token->scopes.count; i++)
+		buf_printf(out, "%s%s", i > 0 ? " " : "", token->scopes.items[i].p);
 	for (size_t i = 0; access->grant != NULL && i < access->grant->scope_count; i++)
 		buf_printf(out, "%s%s", i > 0 ? " " : "", access->grant->scopes[i]);
 }

@@ -9,6 +9,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { once } from 'node:events';
+import { verifyingServer } from './verifying-server.mjs';
 
 const [program, ...more] = process.argv.slice(2);
 if (!program) { console.error('usage: node check.mjs MCPGATED [argument of matrix.mjs ...]'); process.exit(2); }
@@ -19,6 +20,7 @@ let started = [];
 const BASE = 'mcp:connect';
 const ORIGIN = 'https://app.example.com';
 const WITH_TLS = 'AUTH-(CH-01|PRM-0[134]|FAC|IN-0[167]|JWT-02|AUD-01|KEY-0[4578]|OPQ-0[24]|E2E|POP-02)';
+const AUDIENCE = 'https://told.example/mcp';
 const LEEWAY = 6; // seconds; small ones keep the run short
 
 async function freePort() {
@@ -66,17 +68,21 @@ async function authserver(name, resources, tls) {
   return `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
 }
 
+function makeKey(file, algorithm, ...more) {
+  execFileSync('openssl', ['genpkey', '-algorithm', algorithm, ...more, '-out', file], { stdio: 'ignore' });
+  fs.chmodSync(file, 0o600);
+}
+
 function makeCertificate() {
   const tls = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem'), clientKey: path.join(folder, 'client.pem') };
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost',
     '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', tls.key, '-out', tls.certificate], { stdio: 'ignore' });
-  execFileSync('openssl', ['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', tls.clientKey], { stdio: 'ignore' });
+  makeKey(tls.clientKey, 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256');
   fs.chmodSync(tls.key, 0o600);
-  fs.chmodSync(tls.clientKey, 0o600);
   return tls;
 }
 
-function configuration(gateway, issuers, token, tls) {
+function configuration(gateway, issuers, token, tls, told) {
   const server = { command: process.execPath, args: [path.join(here, 'leaky-server.mjs')], scopes: [BASE] };
   const common = { leeway: `${LEEWAY}s`, jwks_interval: '1s', allow_private: true, ...(tls ? { ca: tls.certificate } : {}) };
   // Both ways to show who we are.
@@ -99,9 +105,11 @@ function configuration(gateway, issuers, token, tls) {
       scope_hierarchy: { 'mcp:all': ['mcp:read', 'mcp:write'] },
       dpop: 'on',
       metadata_facade: 'on',
+      ...(told ? { assertion_key: { file: told.key } } : {}),
     },
     servers: {
       main: { ...server, path: '/mcp', tools: { scopes: { write: ['mcp:read', 'mcp:write'], admin: ['mcp:admin'] } } },
+      ...(told ? { told: { url: told.url, auth: { grant: 'assertion', audience: AUDIENCE } } } : {}),
       other: server,
     },
   };
@@ -134,6 +142,35 @@ async function clients(gateway, issuer) {
   return status;
 }
 
+// Who that server is told is calling.
+async function whoIsTold(gateway, issuer, name) {
+  const query = new URLSearchParams({ raw: 1, aud: `${gateway}/told/mcp`, scope: BASE, sub: name });
+  const token = await (await fetch(`${issuer}/_ctl/mint?${query}`)).text();
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  const answer = await fetch(`${gateway}/told/mcp`, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+    headers: { authorization: `Bearer ${token.trim()}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
+  const { result } = await answer.json();
+  return result ? { ...JSON.parse(result.serverInfo.name), alg: result.serverInfo.version } : null;
+}
+
+// Two callers, each told as who it is, with an elliptic key and, after a reload, an RSA key.
+async function checkAssertions(gateway, issuer, told, daemon) {
+  const faults = [];
+  for (const alg of ['ES256', 'RS256']) {
+    if (alg === 'RS256') { makeKey(told.key, 'RSA'); daemon.kill('SIGHUP'); }
+    const until = Date.now() + 15000;
+    while (alg === 'RS256' && Date.now() < until && (await whoIsTold(gateway, issuer, 'ann'))?.alg !== alg);
+    for (const name of ['ann', 'ben']) {
+      const claims = await whoIsTold(gateway, issuer, name);
+      if (!claims || claims.alg !== alg || claims.sub !== name || claims.sub_id.iss !== issuer) faults.push(`${alg}: ${name} is told as ${JSON.stringify(claims)}`);
+    }
+  }
+  faults.push(...told.refused);
+  for (const fault of faults) console.log(`FAIL ${fault}`);
+  console.log(faults.length ? '0 passed, 1 failed' : 'ok   BACK-URL-11 BACK-URL-12 jose verifies who calls\n1 passed, 0 failed, 0 skipped');
+  return faults.length ? 1 : 0;
+}
+
 // The gateway is to end cleanly, with no error and no token in its log.
 async function checkEnd(daemon, log, token) {
   const end = await stop(daemon);
@@ -150,10 +187,21 @@ async function run(name, tls, extra) {
   const resources = [`${gateway}/mcp`, `${gateway}/other/mcp`];
   const issuers = [await authserver(`${name}-issuer`, resources, tls), await authserver(`${name}-issuer2`, resources, tls)];
   const file = path.join(folder, `${name}.yaml`);
-  fs.writeFileSync(file, JSON.stringify(configuration(gateway, issuers, token, tls)), { mode: 0o600 });
+  const told = tls ? null : { refused: [], key: path.join(folder, 'assertion.pem') };
+  if (told) {
+    makeKey(told.key, 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256');
+    told.server = await verifyingServer(gateway, AUDIENCE, told.refused);
+    told.url = `http://127.0.0.1:${told.server.address().port}/mcp`;
+  }
+  fs.writeFileSync(file, JSON.stringify(configuration(gateway, issuers, token, tls, told)), { mode: 0o600 });
   const daemon = await start(name, program, ['-c', file], /ready: other .*at/);
   let status = await matrix(gateway, issuers, token, extra);
   if (!tls) status = Math.max(status, await clients(gateway, issuers[0]));
+  if (told) {
+    status = Math.max(status, await checkAssertions(gateway, issuers[0], told, daemon));
+    told.server.close();
+    told.server.closeAllConnections();
+  }
   return Math.max(status, await checkEnd(daemon, path.join(folder, `${name}.log`), token));
 }
 
