@@ -110,15 +110,30 @@ static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 }
 
 /*
- * Until the end requests on open connections are served as ever, but each connection ends with its answer; new ones wait for the
- * next gateway. What it inherits must not be in the middle of a message.
+ * New connections wait for the next gateway; but an answer that a call waits for may come on one, and a person may think for a while:
+ * until he has answered, all are served. Not in the last quarter of the time, so that what has begun by then can end.
+ */
+static void gateway_judge_ports(struct gateway *g, uint64_t passed_ms)
+{
+	uint64_t accepts_ms = g->config->drain_timeout_ms - g->config->drain_timeout_ms / 4;
+
+	CHECK(g->hands_over);
+	if (g->state == GATEWAY_LEAVING && passed_ms < accepts_ms && router_is_asking(&g->router))
+		ports_return(&g->ports);
+	else
+		ports_leave_all(&g->ports);
+}
+
+/*
+ * Until the end requests on open connections are served as ever, but each connection ends with its answer. What the next gateway
+ * inherits must not be in the middle of a message.
  */
 static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 {
 	size_t connections = http_server_connection_count(g->http) + g->acceptor.count;
 	bool is_quiet = g->router.calls == 0 && server_table_is_quiet(&g->table);
 
-	CHECK(g->ports.has_left);
+	gateway_judge_ports(g, passed_ms);
 	if (http_server_usage(g->http).read_bytes != g->read_bytes)
 		g->read_at_ms = clock_now_ms();
 	g->read_bytes = http_server_usage(g->http).read_bytes;

@@ -141,6 +141,17 @@ void ports_leave_all(struct ports *ports)
 	ports_leave(ports, true);
 }
 
+void ports_return(struct ports *ports)
+{
+	for (size_t i = 0; ports->has_left && i < ports->config->listen_count; i++) {
+		struct port *port = ports->items[i];
+
+		CHECK(port->index == i);
+		listener_init(&port->listener, ports->loop, port->listener.fd, ports_on_accept);
+	}
+	ports->has_left = false;
+}
+
 /* Who waits is accepted: he would be reset. */
 static void port_close(struct port *port)
 {

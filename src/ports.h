@@ -58,6 +58,8 @@ bool ports_is_listening(const struct ports *ports);
  */
 void ports_leave_kept(struct ports *ports);
 void ports_leave_all(struct ports *ports);
+/* Accepts again after ports_leave_all. Both may be repeated. */
+void ports_return(struct ports *ports);
 /* Accepts the pending connections on all other sockets and closes the sockets. */
 void ports_close(struct ports *ports);
 

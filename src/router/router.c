@@ -20,6 +20,7 @@
 #include "router/process_slots.h"
 #include "router/running_tasks.h"
 #include "router/server_messages.h"
+#include "router/server_request.h"
 #include "router/subscriptions.h"
 #include "upstream/stdio.h"
 
@@ -238,6 +239,17 @@ void router_end_anonymous(struct router *router, enum reason reason)
 	kept_sessions_forget_owner(&router->kept_sessions, &router->sessions.principals.anonymous);
 	client_request_drain_some(router, NULL);
 	bridged_calls_abandon_some(router, NULL, reason);
+}
+
+bool router_is_asking(const struct router *router)
+{
+	LIST_FOREACH(node, &router->sessions.sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		if (server_requests_of_calls(client_session_client(session)) > 0)
+			return true;
+	}
+	return false;
 }
 
 void router_hand_over(struct router *router)

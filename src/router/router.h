@@ -93,6 +93,8 @@ void router_drain(struct router *router);
 void router_end_waits(struct router *router, enum reason reason);
 /* All calls fail, and what servers have asked is answered; sessions go on. */
 void router_end_calls(struct router *router, enum reason reason);
+/* Whether the server of a call in flight waits for what the client of a session answers. */
+bool router_is_asking(const struct router *router);
 /* Its processes become another gateway's: ends the subscriptions that it has at them. No call is in flight. */
 void router_hand_over(struct router *router);
 /* Ends all sessions; then, all processes. */

@@ -583,3 +583,17 @@ const struct method *asking_method(struct slice question)
 	(void)!scan_read_string(written, &room, &name);
 	return method_find(name);
 }
+
+size_t server_requests_of_calls(const struct client *client)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &client->server_requests.all) {
+		const struct server_request *request =
+			container_of(node, struct server_request, link);
+
+		CHECK(request->client == client);
+		count += request->call != NULL;
+	}
+	return count;
+}

@@ -74,6 +74,8 @@ bool server_request_open_for(struct call *call, struct asker *asker, const struc
 void server_request_give(struct server_request *request, const struct envelope *env);
 /* The answer is no longer needed: tells the client, but not its asker, and closes the request. */
 void server_request_withdraw(struct server_request *request);
+/* How many of the client's are open that came during a call. */
+size_t server_requests_of_calls(const struct client *client);
 /* The client is ready to be asked: sends what was held. FRONT-INIT-07 */
 void server_request_release_held(struct client *client);
 /* It has been answered or refused. Frees it: nothing may keep a pointer to it. */

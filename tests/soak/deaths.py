@@ -22,7 +22,7 @@ import mcp
 from common import Client, Problem, stop
 from c106_sessions_kept import saved
 
-SERVERS = {"main": {"script": {}}, "common": {"script": {}, "isolation": "shared"}}
+SERVERS = {"main": {"script": {}, "pool": {"max": 1000}}, "common": {"script": {}, "isolation": "shared"}}
 # Legs of an endpoint have processes of their own, as sessions have; all sessions of the other server share one.
 ENDPOINTS = {"all": {"servers": {"main": {"prefix": ""}, "common": {"prefix": "c_"}}}}
 PLACES = ("main", "all", "common", "main", "all", "common")
@@ -205,7 +205,7 @@ def one_daemon(rng, disturb, count, watchers):
     """count sessions, the last `watchers` of them with streams. Returns the number of calls, of those that were cut, and how long the longest took."""
     noted = sum(2 if n < count - watchers and PLACES[n % len(PLACES)] == "all" else 1 for n in range(count))
     state = tempfile.mkdtemp(prefix="mcpgated-")
-    daemon = harness.Daemon(SERVERS, {"log": {"level": "info"}, "endpoints": ENDPOINTS}, env={"XDG_STATE_HOME": state})
+    daemon = harness.Daemon(SERVERS, {"log": {"level": "info"}, "endpoints": ENDPOINTS, "limits": {"processes": 1000}}, env={"XDG_STATE_HOME": state})
     daemon.expected_errors.add("gateway_exit")
     daemon.forgiven = True
     over = threading.Event()

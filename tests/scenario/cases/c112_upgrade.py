@@ -463,6 +463,51 @@ def calls_that_take_too_long(t):
 
 
 @case(daemon=False, deadline=40)
+def questions_of_calls(t):
+    """While the client of a call is asked something, its answer may come on a new connection, and nobody else has to wait for that."""
+    s, pid = start(t, config={"drain_timeout": "20s"}, caps={"elicitation": {}})
+    other = t.session()
+    call = s.start_do(QUESTION, ["text", "answered"])
+    question = call.next()
+    begin_upgrade(t)
+    began = time.monotonic()
+    for n in range(3):
+        eq(other.echo("meanwhile"), "meanwhile")
+        t.session().echo("a new one")
+    eq(t.daemon.log("upgraded"), [], "it waits for the answer")
+    s.respond(question["id"], {"action": "accept", "content": {}})
+    eq(call.final()["result"]["content"][0]["text"], "answered")
+    upgraded(t)
+    harness.within(began, 8, "the upgrade")
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def questions_that_nobody_answers(t):
+    """Who comes in the last quarter of drain_timeout waits for the new program; the call fails in time, and nothing else does."""
+    s, pid = start(t, config={"drain_timeout": "2s"}, caps={"elicitation": {}})
+    other, over, failed, served = t.session(), threading.Event(), [], []
+
+    def press():
+        while not over.is_set():
+            try:
+                other.echo("x")
+                served.append(len(t.daemon.log("upgraded")))
+            except Exception as e:
+                failed.append(repr(e))
+    call = s.start_do(QUESTION, ["text", "x"])
+    call.next()
+    thread = threading.Thread(target=press)
+    thread.start()
+    upgrade(t)
+    over.set()
+    thread.join()
+    eq((call.final()["error"]["data"]["reason"], failed), ("draining", []))
+    ok(served.count(0) > 10, "calls meanwhile", len(served))
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
 def questions_that_are_open(t):
     """One that belongs to no call is answered at once; whoever answers it later answers no other one."""
     s, pid = start(t, caps={"elicitation": {}})
