@@ -11,10 +11,12 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "endpoint/answer.h"
 #include "endpoint/catalogue.h"
 #include "endpoint/leg.h"
 #include "endpoint/search.h"
+#include "io/aside.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -56,9 +58,11 @@ struct gather {
 	struct buf ids; /* of the requests that it answers, a line each; gather_give_one */
 	struct access access;
 	struct timer patience;
-	unsigned int waited; /* how many of the `waits` are over */
-	bool is_stale;       /* a list has changed since it began */
-	struct buf result;   /* once all shares are done, or time is up; else empty */
+	unsigned int waited;  /* how many of the `waits` are over */
+	bool is_stale;        /* a list has changed since it began */
+	struct aside joining; /* once all shares are done, or time is up: joins them, and answers */
+	struct catalogue catalogue; /* until they have been joined */
+	struct buf result;          /* of joining them; else empty */
 	size_t bytes;
 	struct share shares[];
 };
@@ -109,11 +113,16 @@ static void note_news(struct aggregate *a)
 static void deliver(struct aggregate *a, struct slice text)
 {
 	struct envelope env;
+	int result;
 
 	if (a->upstream.state == UPSTREAM_CLOSED)
 		return;
 	upstream_on_sign_of_life(&a->upstream);
-	if (scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0)
+	if (a->upstream.gives_way)
+		aside_open();
+	result = scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, NULL);
+	aside_close();
+	if (result == 0 && a->upstream.state != UPSTREAM_CLOSED)
 		upstream_on_message(&a->upstream, &env);
 }
 
@@ -253,6 +262,7 @@ static const struct {
 };
 
 static void gather_answer(struct leg_call *call, struct slice response, enum reason reason);
+static void gather_on_joining(struct aside *aside);
 
 /* For a leg that was missed before, for any, for one that was too slow the last time. */
 static const uint64_t waits[] = { MISSED_MS, PATIENCE_MS - MISSED_MS, SLOW_MS - PATIENCE_MS };
@@ -277,6 +287,8 @@ static struct gather *gather_new(struct aggregate *a, enum catalogue_kind kind)
 	for (size_t i = 0; i < a->legs.count; i++)
 		gather->shares[i].gather = gather;
 	list_append(&a->gathers, &gather->link);
+	aside_init(&gather->joining, gather_on_joining);
+	catalogue_clear(&gather->catalogue);
 	timer_init(&gather->patience, on_gather_patience);
 	timer_start(a->upstream.shared->loop, &gather->patience, waits[0]);
 	look_again(a);
@@ -324,24 +336,31 @@ static bool take_list(struct aggregate *a, enum catalogue_kind kind, struct slic
 	return true;
 }
 
-static void gather_free(struct gather *gather)
+/* What still comes for it is for nobody. */
+static void gather_close(struct gather *gather)
 {
-	struct aggregate *a = gather->aggregate;
-
-	LIST_FOREACH(node, &a->legs.calls) {
+	LIST_FOREACH(node, &gather->aggregate->legs.calls) {
 		struct leg_call *call = container_of(node, struct leg_call, link);
 
 		if (call->on_answer == gather_answer &&
 		    ((struct share *)call->arg)->gather == gather)
 			call->on_answer = NULL;
 	}
+	timer_stop(&gather->patience);
+}
+
+static void gather_free(struct gather *gather)
+{
+	struct aggregate *a = gather->aggregate;
+
+	gather_close(gather);
+	catalogue_clear(&gather->catalogue);
 	for (size_t i = 0; i < a->legs.count; i++) {
 		for (size_t p = 0; p < gather->shares[i].page_count; p++)
 			msg_unref(&gather->shares[i].pages[p]);
 		free(gather->shares[i].pages);
 	}
 	list_remove(&gather->link);
-	timer_stop(&gather->patience);
 	access_fini(&gather->access);
 	buf_fini(&gather->ids);
 	buf_fini(&gather->result);
@@ -405,63 +424,11 @@ static void gather_answer(struct leg_call *call, struct slice response, not_used
 		end_share(share);
 }
 
-struct adding {
-	struct catalogue *catalogue;
-	enum catalogue_kind kind;
-	const struct leg *leg;
-};
-
-static int add_item(struct slice element, void *arg)
-{
-	const struct adding *adding = arg;
-
-	if (scan_type(element) == JSON_OBJECT)
-		catalogue_add(adding->catalogue, adding->kind, adding->leg->index,
-			      adding->leg->prefix, element);
-	return 0;
-}
-
-static void add_pages(struct gather *gather, const struct leg *leg)
-{
-	const struct share *share = &gather->shares[leg->index];
-	struct adding adding = { &gather->aggregate->catalogues[gather->kind], gather->kind, leg };
-
-	for (size_t i = 0; i < share->page_count; i++) {
-		struct json result = scan_member(share->pages[i]->text, SLICE_LIT("result"));
-		struct json items = scan_member(result.text, catalogue_member(gather->kind));
-
-		if (items.type == JSON_ARRAY)
-			(void)!scan_array(items.text, SIZE_MAX, add_item, &adding, NULL);
-	}
-}
-
-static void tell_doubles(const struct aggregate *a, enum catalogue_kind kind)
-{
-	const struct catalogue *catalogue = &a->catalogues[kind];
-
-	LIST_FOREACH(node, &catalogue->items) {
-		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
-
-		if (!item->is_double)
-			continue;
-		LOG_BY(NAMES_COLLIDE, legs_owner(&a->legs),
-		       LOG_STR("endpoint", a->upstream.server->conf.name),
-		       LOG_SLICE("list", catalogue_member(kind)),
-		       LOG_STR("server", a->legs.items[item->leg].name),
-		       LOG_SLICE("name", item->shown), LOG_INT("items", catalogue->doubles));
-		return;
-	}
-}
-
 /* All legs have answered, or time is up. */
-static void gather_finish(struct gather *gather)
+static void gather_end(struct gather *gather)
 {
-	struct aggregate *a = gather->aggregate;
-	struct catalogue *catalogue = &a->catalogues[gather->kind];
-
-	catalogue_clear(catalogue);
-	for (size_t i = 0; i < a->legs.count; i++) {
-		struct leg *leg = &a->legs.items[i];
+	for (size_t i = 0; i < gather->aggregate->legs.count; i++) {
+		struct leg *leg = &gather->aggregate->legs.items[i];
 
 		if (gather->shares[i].state == SHARE_ASKED)
 			leg_miss(leg, "a list of it takes too long");
@@ -470,18 +437,44 @@ static void gather_finish(struct gather *gather)
 		/* It stays so until it has answered in the time that others have. */
 		if (gather->shares[i].state == SHARE_ASKED || gather->waited < 2)
 			leg->is_slow = gather->shares[i].state == SHARE_ASKED;
-		add_pages(gather, leg);
 	}
-	tell_doubles(a, gather->kind);
+	gather_close(gather);
+}
+
+/* Of what nobody else looks at: it may give way. */
+static void join_shares(struct gather *gather)
+{
+	const struct legs *legs = &gather->aggregate->legs;
+
+	for (size_t i = 0; i < legs->count; i++)
+		for (size_t p = 0; p < gather->shares[i].page_count; p++)
+			catalogue_add_page(&gather->catalogue, gather->kind, i,
+					   legs->items[i].prefix, gather->shares[i].pages[p]->text);
+	if (gather->catalogue.doubles > 0)
+		legs_tell_doubles(legs, &gather->catalogue, catalogue_member(gather->kind));
 	buf_printf(&gather->result, "{\"%.*s\":[", SLICE_ARG(catalogue_member(gather->kind)));
-	catalogue_append(catalogue, gather->kind, &gather->result);
+	catalogue_append(&gather->catalogue, gather->kind, &gather->result);
 	buf_append_str(&gather->result, "]}");
-	if (!a->legs.overlap)
-		catalogue_forget_plain(catalogue);
+	if (!legs->overlap)
+		catalogue_forget_plain(&gather->catalogue);
+	catalogue_trim(&gather->catalogue);
+}
+
+static void gather_join(struct gather *gather)
+{
+	struct aggregate *a = gather->aggregate;
+	struct catalogue *catalogue = &a->catalogues[gather->kind];
+
+	aside_open();
+	join_shares(gather);
+	aside_close();
+	if (a->is_stopped)
+		return;
+	catalogue_clear(catalogue);
+	catalogue_move(catalogue, &gather->catalogue);
 	catalogue_keep(catalogue, &a->legs.caller.frontend->catalogues);
 	catalogue->is_known = !gather->is_stale;
 	a->fetched[gather->kind]++;
-	timer_stop(&gather->patience);
 	note_news(a); /* for what waited for the catalogue */
 }
 
@@ -499,25 +492,63 @@ static void gather_give_one(struct gather *gather, struct slice line)
 	deliver_result(gather->aggregate, id, result);
 }
 
-/* Many may wait for a long list: that takes several turns. */
+/* Many may wait for a long list, and more come: that takes several turns. */
 static void gather_give(struct gather *gather)
 {
 	struct aggregate *a = gather->aggregate;
-	struct slice ids = buf_slice(&gather->ids);
 
 	CHECK(gather->result.len > 0);
-	while (ids.n > 0) {
-		gather_give_one(gather, slice_cut(&ids, '\n'));
+	while (gather->ids.len > 0 && !a->is_stopped) {
+		struct slice rest = buf_slice(&gather->ids), line = slice_cut(&rest, '\n');
+		at_end(buf_fini) struct buf own = { 0 };
+
+		buf_append_slice(&own, line);
+		buf_consume(&gather->ids, gather->ids.len - rest.n);
+		gather_give_one(gather, buf_slice(&own));
 		if (loop_turn_is_long(a->upstream.shared->loop))
 			break;
 	}
-	buf_consume(&gather->ids, gather->ids.len - ids.n);
-	if (ids.n > 0) {
-		look_again(a);
-	} else {
+	if (gather->ids.len == 0 && !a->is_stopped) {
 		gather_free(gather);
 		note_news(a); /* for what waited for its place */
 	}
+}
+
+static void gather_on_joining(struct aside *aside)
+{
+	struct gather *gather = container_of(aside, struct gather, joining);
+	struct aggregate *a = gather->aggregate;
+
+	a->upstream.gives_way = true;
+	if (gather->result.len == 0)
+		gather_join(gather);
+	if (!a->is_stopped)
+		gather_give(gather);
+	a->upstream.gives_way = false;
+	look_again(a);
+}
+
+static void gather_go_on(struct gather *gather)
+{
+	const struct aggregate *a = gather->aggregate;
+
+	if (gather->bytes < ASIDE_BYTES)
+		gather_on_joining(&gather->joining);
+	else
+		aside_start(a->upstream.shared->loop, &gather->joining, legs_owner(&a->legs));
+}
+
+/* Whether one has begun, and is not done. Those that wait for their turn are not needed any more. */
+static bool is_joining(const struct aggregate *a)
+{
+	LIST_FOREACH(node, &a->gathers) {
+		struct gather *gather = container_of(node, struct gather, link);
+
+		aside_cancel(&gather->joining);
+		if (aside_is_pending(&gather->joining))
+			return true;
+	}
+	return false;
 }
 
 static void gather_advance(struct gather *gather)
@@ -527,8 +558,10 @@ static void gather_advance(struct gather *gather)
 	size_t done = 0;
 
 	CHECK(gather->waited <= ARRAY_LEN(waits));
+	if (aside_is_pending(&gather->joining))
+		return;
 	if (gather->result.len > 0) {
-		gather_give(gather);
+		gather_go_on(gather);
 		return;
 	}
 	for (size_t i = 0; i < a->legs.count; i++) {
@@ -550,8 +583,8 @@ static void gather_advance(struct gather *gather)
 		done += share->state == SHARE_DONE;
 	}
 	if (done == a->legs.count || gather->waited > (is_slow ? 2 : 1)) {
-		gather_finish(gather);
-		gather_give(gather);
+		gather_end(gather);
+		gather_go_on(gather);
 	}
 }
 
@@ -642,18 +675,6 @@ static enum found find_uri(struct aggregate *a, struct slice uri, struct target 
 
 /* ---- what the client sends ---- */
 
-/* Of very many the oldest are forgotten. */
-static void note_task(struct text_set *tasks, struct slice id)
-{
-	while (tasks->count > 0 && !text_set_has_room(tasks, id.n)) {
-		const struct text_set_item *first =
-			container_of(tasks->items.next, struct text_set_item, link);
-
-		(void)text_set_remove(tasks, slice_of(first->text, first->length));
-	}
-	(void)text_set_add(tasks, id);
-}
-
 /* What the server lacked of the client is told where the client is known. MOD-CAP-01 */
 static void client_answer(struct leg_call *call, struct slice response, enum reason reason)
 {
@@ -675,7 +696,7 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 		struct json task = scan_member(env.made_task.text, SLICE_LIT("taskId"));
 
 		if (task.type == JSON_STRING)
-			note_task(&a->tasks[call->leg->index], task.text);
+			text_set_push(&a->tasks[call->leg->index], task.text);
 	}
 	upstream_on_sign_of_life(&a->upstream);
 	upstream_on_message(&a->upstream, &env);
@@ -749,16 +770,6 @@ static bool take_call(struct aggregate *a, const struct envelope *env)
 	return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);
 }
 
-static void note_subscription(struct leg *leg, const struct envelope *env)
-{
-	enum method_id method = method_find(env->method)->id;
-
-	if (method == METHOD_SUBSCRIBE)
-		(void)text_set_add(&leg->subscriptions, env->uri.text);
-	else if (method == METHOD_UNSUBSCRIBE)
-		(void)text_set_remove(&leg->subscriptions, env->uri.text);
-}
-
 static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct json uri)
 {
 	struct target target = { .leg = NULL };
@@ -773,7 +784,7 @@ static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct 
 	else
 		is_done = found == FOUND && pass(a, target.leg, env, none, none);
 	if (found == FOUND && is_done)
-		note_subscription(target.leg, env);
+		leg_note_subscription(target.leg, env);
 	return is_done;
 }
 
@@ -867,18 +878,6 @@ static bool take_any_caller(struct aggregate *a, const struct list *members)
 	return false;
 }
 
-/* Why none of the servers is there; REASON_NONE: some is, or may be. */
-static enum reason find_loss(const struct aggregate *a)
-{
-	enum reason reason;
-
-	for (size_t i = 0; i < a->legs.count; i++)
-		if (leg_loss(&a->legs.items[i]) == REASON_NONE)
-			return REASON_NONE;
-	reason = a->legs.items[0].lost_as;
-	return reason_get(reason)->http_status == 503 ? reason : REASON_BACKEND_DOWN;
-}
-
 /* False: it waits for legs. */
 static bool take_initialize(struct aggregate *a, const struct envelope *env)
 {
@@ -896,7 +895,7 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 	for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs) && !a->is_late; i++)
 		if (a->legs.items[i].state == LEG_OPENING)
 			return false;
-	reason = find_loss(a);
+	reason = legs_loss(&a->legs);
 	/* A pool that nobody waits in would start another one at once. */
 	if (reason == REASON_NONE || (pool_is_shared(pool) && list_is_empty(&pool->joining))) {
 		answer_initialize(a, env);
@@ -1114,7 +1113,7 @@ static void on_task(struct task *task)
 	LIST_FOREACH_SAFE(node, &a->gathers)
 		if (!a->is_stopped)
 			gather_advance(container_of(node, struct gather, link));
-	if (a->is_stopped)
+	if (a->is_stopped && !is_joining(a))
 		finish(a);
 }
 

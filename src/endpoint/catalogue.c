@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
@@ -74,6 +75,7 @@ void catalogue_clear(struct catalogue *catalogue)
 	if (catalogue->items.next == NULL)
 		list_init(&catalogue->items);
 	LIST_FOREACH_SAFE(node, &catalogue->items) {
+		pause_point();
 		list_remove(node);
 		free(container_of(node, struct catalogue_item, link));
 	}
@@ -130,7 +132,7 @@ static struct catalogue *find_largest(const struct catalogues *catalogues)
 	return largest;
 }
 
-void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
+void catalogue_trim(struct catalogue *catalogue)
 {
 	size_t bytes = 0;
 
@@ -139,23 +141,39 @@ void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
 		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
 		size_t size = sizeof(*item) + item->real.n + item->shown.n;
 
+		pause_point();
 		if (bytes + size <= CATALOGUE_BYTES_MAX)
 			bytes += size;
 		else
 			forget_item(catalogue, item);
 	}
-	while (catalogues->bytes + bytes > CATALOGUES_BYTES_MAX &&
+	CHECK(bytes <= CATALOGUE_BYTES_MAX);
+	catalogue->bytes = bytes;
+}
+
+void catalogue_move(struct catalogue *to, struct catalogue *from)
+{
+	CHECK(list_is_empty(&to->items) && to->shared == NULL && from->shared == NULL);
+	list_splice(&to->items, &from->items);
+	to->by_name = from->by_name;
+	to->doubles = from->doubles;
+	from->by_name = (struct map){ 0 };
+	catalogue_clear(from);
+}
+
+void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
+{
+	catalogue_trim(catalogue);
+	while (catalogues->bytes + catalogue->bytes > CATALOGUES_BYTES_MAX &&
 	       !list_is_empty(&catalogues->all)) {
 		struct catalogue *largest = find_largest(catalogues);
 
 		catalogue_clear(largest);
 		largest->is_forgotten = true;
 	}
-	CHECK(bytes <= CATALOGUE_BYTES_MAX);
 	catalogue->is_forgotten = false;
-	catalogue->bytes = bytes;
 	catalogue->shared = catalogues;
-	catalogues->bytes += bytes;
+	catalogues->bytes += catalogue->bytes;
 	list_append(&catalogues->all, &catalogue->link);
 }
 
@@ -206,11 +224,40 @@ void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t
 	}
 }
 
+struct adding {
+	struct catalogue *catalogue;
+	enum catalogue_kind kind;
+	size_t leg;
+	struct slice prefix;
+};
+
+static int add_item(struct slice element, void *arg)
+{
+	const struct adding *adding = arg;
+
+	if (scan_type(element) == JSON_OBJECT)
+		catalogue_add(adding->catalogue, adding->kind, adding->leg, adding->prefix,
+			      element);
+	return 0;
+}
+
+void catalogue_add_page(struct catalogue *catalogue, enum catalogue_kind kind, size_t leg,
+			struct slice prefix, struct slice response)
+{
+	struct adding adding = { catalogue, kind, leg, prefix };
+	struct json result = scan_member(response, SLICE_LIT("result"));
+	struct json items = scan_member(result.text, kinds[kind].member);
+
+	if (items.type == JSON_ARRAY)
+		(void)!scan_array(items.text, SIZE_MAX, add_item, &adding, NULL);
+}
+
 void catalogue_forget_plain(struct catalogue *catalogue)
 {
 	LIST_FOREACH_SAFE(node, &catalogue->items) {
 		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
 
+		pause_point();
 		if (item->is_plain && !item->is_double)
 			forget_item(catalogue, item);
 	}

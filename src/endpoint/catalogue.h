@@ -67,6 +67,10 @@ bool catalogue_may_be_short(struct slice shown);
 void catalogues_init(struct catalogues *catalogues);
 /* Forgets all items. */
 void catalogue_clear(struct catalogue *catalogue);
+/* Forgets those beyond CATALOGUE_BYTES_MAX, as catalogue_keep does. */
+void catalogue_trim(struct catalogue *catalogue);
+/* Moves all items of one that is not kept to one that has none. */
+void catalogue_move(struct catalogue *to, struct catalogue *from);
 /*
  * All items are there, and were appended: counts them among those of all clients. If that is too much,
  * the largest of the others are forgotten. So one list must not fill it: what is beyond
@@ -79,6 +83,9 @@ void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues);
  */
 void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t leg,
 		   struct slice prefix, struct slice json);
+/* Adds all items of a page of the list: a response, borrowed likewise. */
+void catalogue_add_page(struct catalogue *catalogue, enum catalogue_kind kind, size_t leg,
+			struct slice prefix, struct slice response);
 /* Appends the items, without those left out, as the elements of an array, with their shown names. */
 void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kind, struct buf *out);
 /* Forgets what can be found out from the shown names alone. */

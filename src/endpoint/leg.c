@@ -9,10 +9,12 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/text.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller_claims.h"
+#include "endpoint/catalogue.h"
 #include "endpoint/frontend.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -859,4 +861,42 @@ void legs_fini(struct legs *legs)
 	free(legs->level);
 	access_fini(&legs->caller.access);
 	loop_defer_free(legs->loop, legs->items);
+}
+
+enum reason legs_loss(const struct legs *legs)
+{
+	enum reason reason;
+
+	for (size_t i = 0; i < legs->count; i++)
+		if (leg_loss(&legs->items[i]) == REASON_NONE)
+			return REASON_NONE;
+	reason = legs->items[0].lost_as;
+	return reason_get(reason)->http_status == 503 ? reason : REASON_BACKEND_DOWN;
+}
+
+void leg_note_subscription(struct leg *leg, const struct envelope *env)
+{
+	enum method_id method = method_find(env->method)->id;
+
+	if (method == METHOD_SUBSCRIBE)
+		(void)text_set_add(&leg->subscriptions, env->uri.text);
+	else if (method == METHOD_UNSUBSCRIBE)
+		(void)text_set_remove(&leg->subscriptions, env->uri.text);
+}
+
+void legs_tell_doubles(const struct legs *legs, const struct catalogue *catalogue,
+		       struct slice list)
+{
+	LIST_FOREACH(node, &catalogue->items) {
+		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+
+		pause_point();
+		if (!item->is_double)
+			continue;
+		LOG_BY(NAMES_COLLIDE, legs_owner(legs),
+		       LOG_STR("endpoint", legs->server->conf.name), LOG_SLICE("list", list),
+		       LOG_STR("server", legs->items[item->leg].name),
+		       LOG_SLICE("name", item->shown), LOG_INT("items", catalogue->doubles));
+		return;
+	}
 }

@@ -65,6 +65,8 @@ struct leg {
 	bool is_forbidden;   /* a reload has taken it from its caller: legs_sweep */
 };
 
+struct catalogue;
+
 struct legs {
 	const struct legs_ops *ops;
 	struct server *server; /* the endpoint's */
@@ -166,3 +168,10 @@ bool leg_notify(struct leg *leg, struct slice notification);
  * there is none, or the leg is not open.
  */
 struct leg *leg_find_by_id(struct legs *legs, struct json id, struct slice *own_r);
+/* Why none of the servers is there; REASON_NONE: some is, or may be. */
+enum reason legs_loss(const struct legs *legs);
+/* The request, which was sent to it, may begin or end a subscription. */
+void leg_note_subscription(struct leg *leg, const struct envelope *env);
+/* Logs that names in this list collide, if some do. */
+void legs_tell_doubles(const struct legs *legs, const struct catalogue *catalogue,
+		       struct slice list);

@@ -109,3 +109,14 @@ struct slice text_set_spell(struct json written, struct buf *room)
 	}
 	return text;
 }
+
+void text_set_push(struct text_set *set, struct slice text)
+{
+	while (set->count > 0 && !text_set_has_room(set, text.n)) {
+		const struct text_set_item *first =
+			container_of(set->items.next, struct text_set_item, link);
+
+		(void)text_set_remove(set, slice_of(first->text, first->length));
+	}
+	(void)text_set_add(set, text);
+}

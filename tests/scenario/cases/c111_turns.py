@@ -104,6 +104,34 @@ for isolation in "session", "shared":
         define("list_%s_%s" % (isolation, label), {"main": spec}, lists(kind, more=CALL if "checked" in label or "pinned" in label else ()))
 
 
+def joined(kind, item):
+    half = {"script": listing(kind, item, RESPONSE // 2), "isolation": "shared", "pool": {"max": 1}}
+    define("list_joined_" + kind, {"a": half, "b": half}, lists(kind, ("all",)), {"endpoints": {"all": {"servers": ["a", "b"]}}})
+
+
+joined("tools", SMALL)
+joined("resources", FILE)
+
+
+HALVES = {name: {"script": listing("tools", SMALL, RESPONSE // 2), "isolation": "shared", "pool": {"max": 1}} for name in "ab"}
+
+
+@case(servers=HALVES, config={"endpoints": {"all": {"servers": ["a", "b"]}}}, deadline=90)
+def clients_leave_while_lists_are_joined(t):
+    """REL-54: the session may end at any point of joining its lists."""
+    for i in range(10):
+        s, other = t.session("all"), t.session("a")
+        asked = [s.begin(json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/list"}).encode()) for n in range(2)]
+        for _ in range(i * 3):
+            eq(other.do_text(["text", "here"]), "here")
+        if i % 2:
+            asked[0].conn.close()
+        s.delete()
+        other.delete()
+    s = t.session("all")
+    ok("result" in s.ask("tools/list", timeout=60), "true", "the list came")
+
+
 # ---- answers ----
 
 def answers(*fill):
