@@ -418,7 +418,7 @@ static bool is_for(enum table_reader reader, const struct option *option)
 
 static bool append_public_key(const char *pem, struct buf *out)
 {
-	at_end(signing_key_public_fini) struct signing_key_public public = { NULL };
+	at_end(signing_key_public_fini) struct signing_key_public public = { .jwk = NULL };
 
 	if (pem == NULL || signing_key_publish(pem, &public, NULL) < 0)
 		return false;
