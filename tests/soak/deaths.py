@@ -27,6 +27,7 @@ SERVERS = {"main": {"script": {}, "pool": {"max": 1000}}, "common": {"script": {
 ENDPOINTS = {"all": {"servers": {"main": {"prefix": ""}, "common": {"prefix": "c_"}}}}
 PLACES = ("main", "all", "common", "main", "all", "common")
 NEWS = "notifications/com.example/x"  # for the stream of the session
+QUESTION = ["ask", "q", "elicitation/create", {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}]
 KILLS = 2  # at the third within a minute a process goes, as it may be the cause
 UPGRADES = 12
 LARGE = 3 << 17  # does not fit into a pipe: a message may be half written
@@ -94,13 +95,17 @@ class Caller:
 
 
 class Watcher:
-    """A session that calls as Caller does; each call has progress and news for the session's stream, which is read all the time."""
+    """
+    A session that calls as Caller does; each call has progress and news for the session's stream, which is read all the time. The
+    first one is asked something during some of them, and answers on a new connection.
+    """
 
     def __init__(self, daemon, number, rng):
         self.daemon, self.number, self.rng = daemon, number, rng
-        self.session = harness.Scene(daemon).session("main", mcp.D)
+        self.session = harness.Scene(daemon).session("main", mcp.D, {"elicitation": {}})
         self.pid = self.session.pid()
         self.sent, self.cut, self.problem, self.longest, self.resumed = [], 0, None, 0, 0
+        self.is_asked = False
         self.news, self.is_over = 0, False
         self.stream = threading.Thread(target=self.watch)
         self.stream.start()
@@ -121,6 +126,7 @@ class Watcher:
                 continue
             yield message
             if is_last(message):
+                exchange.conn.close()
                 return
 
     def watch(self):
@@ -135,11 +141,14 @@ class Watcher:
             self.problem = "session %d: its stream: %r" % (self.number, e)
 
     def call(self, mark):
-        first, seen = 2 * len(self.sent) - 2, []
-        exchange = self.session.start_do(["notify", NEWS, {"n": first}], ["progress", 1], ["sleep", self.rng.random() * 0.1], ["progress", 2],
+        first, seen, asked = 2 * len(self.sent) - 2, [], [QUESTION] if self.is_asked and self.rng.random() < 0.3 else []
+        exchange = self.session.start_do(["notify", NEWS, {"n": first}], ["progress", 1], *asked, ["sleep", self.rng.random() * 0.1], ["progress", 2],
                                          ["notify", NEWS, {"n": first + 1}], ["text", mark], token="t")
-        for message in self.messages_of(exchange, lambda message: "id" in message):
-            seen.append(message)
+        for message in self.messages_of(exchange, lambda message: "id" in message and "method" not in message):
+            if message.get("method") == "elicitation/create":
+                self.session.respond(message["id"], {"action": "accept", "content": {}}).conn.close()
+            else:
+                seen.append(message)
         told = [message["params"]["progress"] for message in seen[:-1]]
         if told != [1, 2] or seen[-1].get("result", {}).get("content", [{}])[0].get("text") != mark:
             raise Problem("session %d: %r" % (self.number, seen))
@@ -211,6 +220,8 @@ def one_daemon(rng, disturb, count, watchers):
     over = threading.Event()
     try:
         callers = [(Caller if n < count - watchers else Watcher)(daemon, n, random.Random(rng.random())) for n in range(count)]
+        for watcher in callers[count - watchers:][:1]:
+            watcher.is_asked = True
         harness.wait_for(lambda: len(saved(state)) == noted, 20, "the sessions are noted")
         threads = [threading.Thread(target=caller.work, args=(over,)) for caller in callers]
         for thread in threads:
