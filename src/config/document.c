@@ -109,7 +109,7 @@ static void print_credentials(const struct config *config, FILE *out)
 
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
-		at_end(buf_fini) struct buf url = { 0 };
+		at_end(buf_fini) struct buf at = { 0 };
 
 		if (server->credential.grant == CREDENTIAL_NONE)
 			continue;
@@ -117,8 +117,9 @@ static void print_credentials(const struct config *config, FILE *out)
 			fputs("servers:\n", out);
 		is_first = false;
 		print_name(server->conf.name, out);
-		yaml_append_text(&url, server->url);
-		fprintf(out, "    url: %s\n    auth:\n", buf_terminate(&url));
+		yaml_append_text(&at, server->url != NULL ? server->url : server->command);
+		fprintf(out, "    %s: %s\n    auth:\n", server->url != NULL ? "url" : "command",
+			buf_terminate(&at));
 		table_print(TABLE_FOR_FETCHER, OPTIONS_SERVER ".auth", server, 6, out);
 	}
 }

@@ -670,6 +670,8 @@ static void finish_credential(const struct config *config, struct config_server 
 	for (const struct config_server *other = config->servers; other < server; other++)
 		conf->credential += other->credential.grant != CREDENTIAL_NONE;
 	conf->for_caller = credential->grant != CREDENTIAL_CLIENT;
+	/* The gateway does not know the url. */
+	conf->in_meta = credential->grant == CREDENTIAL_ASSERTION && server->command != NULL;
 	if (conf->for_caller)
 		conf->is_tried = false; /* there is no caller yet */
 	server->endpoint.place.keeps_token = credential->grant == CREDENTIAL_EXCHANGE;

@@ -685,20 +685,21 @@ const struct option options_table[] = {
 		       "values are like those of env, also for each caller. A client's own "
 		       "headers, and its token, never go to the server."),
 	SECTION("servers.NAME.auth",
-		.help = "With url: a token for the server, which the gateway gets from an authorization server and renews. "
-			"See docs/guides/remote.md."),
+		.help = "A token for the server, which the gateway gets from an authorization server, or signs, and renews. "
+			"With command: grant assertion alone. See docs/guides/remote.md."),
 	OPTION("servers.NAME.auth.grant", ENUM, CREDENTIAL(grant), .def = "none",
 	       CHOICES({ "none", CREDENTIAL_NONE }, { "client_credentials", CREDENTIAL_CLIENT },
 		       { "token_exchange", CREDENTIAL_EXCHANGE },
 		       { "assertion", CREDENTIAL_ASSERTION }),
-	       RELATIONS(COMPLETE("servers.NAME.url"),
+	       RELATIONS(COMPLETE("servers.NAME.url", .when = "client_credentials"),
+			 COMPLETE("servers.NAME.url", .when = "token_exchange"),
 			 NEEDS("auth.assertion_key", .when = "assertion",
 			       .why = "it signs the tokens")),
 	       .help = "client_credentials: a token of the gateway's own, one for all callers. token_exchange: one for each "
 		       "caller, for his token (RFC 8693); needs auth.mode oauth, and isolation session or principal. assertion: "
 		       "one for each caller, which the gateway signs with auth.assertion_key: who is calling, for five "
-		       "minutes, for audience; of the keys here, only that one is for it. It needs auth.mode token or oauth, "
-		       "and isolation session or principal. See docs/guides/callers.md."),
+		       "minutes, for audience; of the keys here, only that one is for it. A server with a command gets it in _meta of each "
+		       "request. It needs auth.mode token or oauth, and isolation session or principal. See docs/guides/callers.md."),
 	OPTION("servers.NAME.auth.issuer", TEXT, CREDENTIAL_AT(issuer), .form = form_issuer,
 	       .example = "https://id.example.com", .otherwise = "none",
 	       .help = "The authorization server: its issuer identifier."),
@@ -713,7 +714,7 @@ const struct option options_table[] = {
 	       .otherwise = "the url, unless audience is given",
 	       .help = "What the token is to be for (RFC 8707)."),
 	OPTION("servers.NAME.auth.audience", TEXT, CREDENTIAL(audience), .example = "wiki",
-	       .otherwise = "none; of an assertion, the url",
+	       .otherwise = "none; of an assertion, the url; with command it must be given",
 	       .help = "The same for issuers that call it audience; and whom an assertion is for."),
 	REACHED_AT("servers.NAME.auth", CREDENTIAL_AT),
 	OF_URL("ca", ca_file, .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",

@@ -642,7 +642,7 @@ static void check_assertion(const struct config_server *server, const struct tre
 		       { "resource", credential->resource != NULL },
 		       { "ca", credential->at.ca_file != NULL } };
 
-	if (credential->audience == NULL && server->url != NULL)
+	if (credential->audience == NULL && (server->url != NULL || server->command != NULL))
 		problem_add_at(problems, at, "the key 'audience' is missing");
 	for (size_t i = 0; i < ARRAY_LEN(unused); i++)
 		if (unused[i].is_given)
@@ -694,7 +694,7 @@ static void check_credential(const struct config *config, const struct config_se
 		check_token_source(credential, at, problems);
 	if (server->conf.for_caller)
 		check_callers(config, server, grant, problems);
-	for (size_t i = 0; i < server->env_count; i++)
+	for (size_t i = 0; i < server->env_count && server->url != NULL; i++)
 		if (strcasecmp(server->env[i].name, "Authorization") == 0)
 			problem_add_at(problems, grant,
 				       "cannot stand beside an Authorization in headers: the token "

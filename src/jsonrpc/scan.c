@@ -68,6 +68,7 @@ static const struct known_member meta_members[] = {
 	OF_ENVELOPE(MODERN "clientCapabilities", client_capabilities),
 	OF_ENVELOPE(MODERN "clientInfo", client_info),
 	OF_ENVELOPE(MODERN "logLevel", log_level),
+	OF_ENVELOPE(SCAN_CALLER_META, asserted_caller),
 };
 static const struct known_object meta_object = {
 	.title = "params._meta",

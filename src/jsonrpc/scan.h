@@ -37,7 +37,9 @@ enum envelope_kind {
 	ENVELOPE_ERROR,        /* error; id unless the peer could not determine it */
 };
 
-#define ENVELOPE_MEMBERS 30
+#define ENVELOPE_MEMBERS 31
+/* Of _meta: who is calling, as the gateway says it. Nobody else may. BACK-MSG-09 */
+#define SCAN_CALLER_META "io.mcpgated/caller"
 
 /* What canonical.h makes of a value, if somebody has made it already; empty: nobody has. */
 struct canonical_form {
@@ -73,6 +75,7 @@ struct envelope {
 			struct json client_capabilities; /* io.modelcontextprotocol/… */
 			struct json client_info;
 			struct json log_level;
+			struct json asserted_caller; /* SCAN_CALLER_META */
 			/* direct members of result, when it is an object; of repeated ones the first */
 			struct json is_error;        /* isError */
 			struct json made_task;       /* task */

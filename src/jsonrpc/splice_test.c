@@ -122,6 +122,43 @@ static void separators_are_escaped(void **state)
 		       "before[\"\\u0085|\xE2");
 }
 
+static void assert_with_meta(const char *rest, const char *want)
+{
+	at_end(buf_fini) struct buf text = { 0 }, out = { 0 };
+	struct envelope env;
+
+	buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"%s}", rest);
+	assert_int_equal(scan_envelope(buf_slice(&text), &limits, 0, &env, NULL), 0);
+	write_with_meta(&out, &env, "\"k\":1");
+	assert_string_equal(buf_terminate(&out), want);
+	assert_int_equal(scan_envelope(buf_slice(&out), &limits, 0, &env, NULL), 0);
+}
+
+/* BACK-MSG-10: each request has room for it. */
+static void members_of_meta_are_added(void **state)
+{
+	static const char head[] = "\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"";
+	const struct {
+		const char *rest, *params, *before;
+	} cases[] = {
+		{ "", "", "\"params\":{\"_meta\":{\"k\":1}}," },
+		{ ",\"params\":{}", ",\"params\":{\"_meta\":{\"k\":1}}", "" },
+		{ ",\"params\":{\"a\":1}", ",\"params\":{\"_meta\":{\"k\":1},\"a\":1}", "" },
+		{ ",\"params\":{\"_meta\":{ }}", ",\"params\":{\"_meta\":{\"k\":1 }}", "" },
+		{ ",\"params\":{\"_meta\":{\"b\":2}}", ",\"params\":{\"_meta\":{\"k\":1,\"b\":2}}",
+		  "" },
+		{ ",\"params\":{\"_meta\":[2]}", ",\"params\":{\"_meta\":{\"k\":1}}", "" },
+		{ ",\"params\":[1]", ",\"params\":{\"_meta\":{\"k\":1}}", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		at_end(buf_fini) struct buf want = { 0 };
+
+		buf_printf(&want, "{%s%s%s}", cases[i].before, head, cases[i].params);
+		assert_with_meta(cases[i].rest, buf_terminate(&want));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +168,7 @@ int main(void)
 		cmocka_unit_test(one_line),
 		cmocka_unit_test(line_breaks_of_earlier_output_stay),
 		cmocka_unit_test(separators_are_escaped),
+		cmocka_unit_test(members_of_meta_are_added),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

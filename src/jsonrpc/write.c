@@ -174,6 +174,34 @@ void splice_append(struct buf *out, struct slice text, const struct splice_edit 
 	splice_copy(out, slice_between(p, end), flags);
 }
 
+static bool is_empty(struct slice object)
+{
+	const char *p = object.p + 1;
+
+	while (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')
+		p++;
+	return *p == '}';
+}
+
+void write_with_meta(struct buf *out, const struct envelope *env, const char *members)
+{
+	bool has_meta = env->meta.type != JSON_ABSENT, has_params = env->params.type != JSON_ABSENT;
+	struct slice at = has_meta ? env->meta.text : has_params ? env->params.text : env->text;
+	const char *before = has_meta ? "" : has_params ? "\"_meta\":{" : "\"params\":{\"_meta\":{";
+	const char *after = has_meta ? "" : has_params ? "}" : "}}";
+	at_end(buf_fini) struct buf with = { 0 };
+	struct splice_edit edit = { .span = at };
+
+	if (scan_type(at) == JSON_OBJECT) {
+		edit.span = slice_of(at.p + 1, 0); /* behind its brace */
+		buf_printf(&with, "%s%s%s%s", before, members, after, is_empty(at) ? "" : ",");
+	} else {
+		buf_printf(&with, "{%s%s%s}", before, members, after);
+	}
+	edit.with = buf_slice(&with);
+	splice_append(out, env->text, &edit, 1, 0);
+}
+
 /* ---- messages ---- */
 
 static void write_ascii(struct buf *out, char c)

@@ -60,6 +60,12 @@ enum splice_flags {
 void splice_append(struct buf *out, struct slice text, const struct splice_edit *edits,
 		   size_t count, unsigned int flags);
 
+/*
+ * Appends a request with these members first in its params._meta, which is made if it is not there; in place of what is no object.
+ * The message must have none of these names.
+ */
+void write_with_meta(struct buf *out, const struct envelope *env, const char *members);
+
 /* ---- messages ---- */
 
 /*

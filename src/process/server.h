@@ -132,6 +132,7 @@ struct server_conf {
 	/* Its number, from 1, among the servers whose processes get a token (upstream/credential); 0: they get none. */
 	uint32_t credential;
 	bool for_caller; /* that token is made for each caller */
+	bool in_meta; /* and stands in _meta of each request: the process is no mcpgated-remote */
 	struct server_confinement confinement;
 	uint64_t line_max;  /* bytes of one line of stdout */
 	uint64_t queue_max; /* bytes that may be queued for one process's stdin */

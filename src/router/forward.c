@@ -212,12 +212,13 @@ static void forward_progress(struct client *client, const struct envelope *env)
 {
 	struct json token = env->progress_of;
 	const struct server_request *request = server_request_find(client, token);
-	struct send_edits edits = { .count = 0 };
+	at_end(send_edits_fini) struct send_edits edits = { .count = 0 };
 
 	if (request == NULL || request->token.n == 0 || request->asker != NULL ||
 	    !upstream_has_room(request->upstream, env->text.n))
 		return;
 	send_edits_add(&edits, token.text, request->token);
+	send_edits_add_meta(&edits, env, (struct slice){ NULL, 0 });
 	send_message(request->upstream, env, &edits);
 }
 

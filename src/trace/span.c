@@ -231,43 +231,17 @@ void span_end(struct span **span, struct slice error)
 
 static const struct slice parent_name = SLICE("traceparent"), state_name = SLICE("tracestate");
 
-static bool is_empty(struct slice object)
-{
-	const char *p = object.p + 1;
-
-	while (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')
-		p++;
-	return *p == '}';
-}
-
-/* Written into `object`, of which it becomes the first member, or the first ones. */
-static void add(struct buf *out, const struct envelope *env, struct slice object,
-		const char *before, const char *members, const char *after)
-{
-	at_end(buf_fini) struct buf with = { 0 };
-	struct splice_edit edit = { .span = slice_of(object.p + 1, 0) }; /* behind its brace */
-
-	buf_printf(&with, "%s%s%s%s", before, members, after, is_empty(object) ? "" : ",");
-	edit.with = buf_slice(&with);
-	splice_append(out, env->text, &edit, 1, 0);
-}
-
 bool trace_message_add(struct buf *out, const struct envelope *env, const char *members)
 {
 	if (env->kind != ENVELOPE_REQUEST || slice_is_equal(env->method, SLICE_LIT("initialize")))
 		return false;
-	if (env->meta.type == JSON_OBJECT) {
-		if (scan_member(env->meta.text, parent_name).type != JSON_ABSENT ||
-		    scan_member(env->meta.text, state_name).type != JSON_ABSENT)
-			return false;
-		add(out, env, env->meta.text, "", members, "");
-	} else if (env->meta.type == JSON_ABSENT && env->params.type == JSON_OBJECT) {
-		add(out, env, env->params.text, "\"_meta\":{", members, "}");
-	} else if (env->params.type == JSON_ABSENT) {
-		add(out, env, env->text, "\"params\":{\"_meta\":{", members, "}}");
-	} else {
+	if (env->meta.type == JSON_OBJECT ?
+		    scan_member(env->meta.text, parent_name).type != JSON_ABSENT ||
+			    scan_member(env->meta.text, state_name).type != JSON_ABSENT :
+		    env->meta.type != JSON_ABSENT ||
+			    (env->params.type != JSON_OBJECT && env->params.type != JSON_ABSENT))
 		return false;
-	}
+	write_with_meta(out, env, members);
 	return true;
 }
 

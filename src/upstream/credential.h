@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens for servers behind a URL (`auth` of a server): one for all its processes, or one for each token of
+ * Tokens for servers (`auth` of a server): one for all its processes, or one for each token of
  * a caller's. The fetcher gets them (auth/fetch_client). A token is got when a message is about to be
  * sent, once for all who wait, and kept until shortly before its end. BACK-URL-10
  *

@@ -27,13 +27,13 @@ static const struct slice none = { NULL, 0 };
 
 /* ---- edits ---- */
 
-/* Whether this member of _meta has a meaning in the modern era. */
+/* Whether this member of _meta has a meaning in the modern era, or is ours alone to write. */
 static bool is_reserved(struct slice name)
 {
 	static const struct slice names[] = {
 		SLICE(MODERN_META "protocolVersion"), SLICE(MODERN_META "clientCapabilities"),
 		SLICE(MODERN_META "clientInfo"),      SLICE(MODERN_META "logLevel"),
-		SLICE(MODERN_META "subscriptionId"),
+		SLICE(MODERN_META "subscriptionId"),  SLICE(SCAN_CALLER_META),
 	};
 
 	return slices_has((struct slices){ names, ARRAY_LEN(names) }, name);
@@ -57,7 +57,7 @@ struct meta_rebuild {
 
 /*
  * Members reserved to the modern era are left out: some older servers stop responding when they see
- * one. Those of trace context and of vendors stay. BACK-MSG-06.
+ * one. So is what only we may say. Those of trace context and of vendors stay. BACK-MSG-06, -09.
  */
 static int meta_add_member(struct slice name, struct json value, void *arg)
 {
@@ -79,6 +79,8 @@ static bool has_reserved(const struct envelope *env)
 {
 	static const struct slice prefix = SLICE(MODERN_META);
 
+	if (env->asserted_caller.type != JSON_ABSENT)
+		return true;
 	if (!env->has_more_meta)
 		return env->protocol_version.type != JSON_ABSENT ||
 		       env->client_capabilities.type != JSON_ABSENT ||
@@ -180,6 +182,7 @@ static bool is_passable(const struct envelope *env, const struct modern_request 
 	struct slice level = request->level >= 0 ? level_name(request->level) : none;
 
 	return request->is_modern && env->meta.type == JSON_OBJECT &&
+	       env->asserted_caller.type == JSON_ABSENT &&
 	       slice_is_equal(scan_plain_string(env->protocol_version), revision_modern.name) &&
 	       slice_is_equal(scan_plain_string(env->log_level), level) &&
 	       (env->log_level.type != JSON_ABSENT) == (level.n > 0) &&
@@ -334,6 +337,7 @@ static int copy_meta_member(struct slice name, struct json value, void *arg)
 	if (slice_is_equal(name, SLICE_LIT("progressToken")) ||
 	    slice_is_equal(name, SLICE_LIT(MODERN_META "protocolVersion")) ||
 	    slice_is_equal(name, SLICE_LIT(MODERN_META "logLevel")) ||
+	    slice_is_equal(name, SLICE_LIT(SCAN_CALLER_META)) ||
 	    (is_reserved(name) && !request->is_modern))
 		return 0;
 	append_member(writing->out, name, value.text);

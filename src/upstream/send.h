@@ -58,7 +58,7 @@ struct send_edits {
  */
 void send_edits_add(struct send_edits *edits, struct slice span, struct slice with);
 /*
- * Removes from _meta what only the modern era may say. Unless `token` is empty, it replaces the
+ * Removes from _meta what only the modern era may say, or only we. Unless `token` is empty, it replaces the
  * progress token.
  */
 void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, struct slice token);

@@ -160,6 +160,17 @@ static void everything_else_is_rewritten(void **state)
 	assert_true(is_rewritten(CALL("'name':'t','_meta':{" REVISION "}"), &request));
 }
 
+/* BACK-MSG-09: who is calling is ours to say. */
+static void callers_are_not_passed(void **state)
+{
+	struct modern_request request = { .is_modern = true, .level = -1 };
+
+	assert_true(is_rewritten(CALL("'_meta':{'" SCAN_CALLER_META "':'x','k':1," REVISION "}"),
+				 &request));
+	assert_null(strstr(buf_terminate(&sent), "caller"));
+	assert_non_null(strstr(buf_terminate(&sent), "\"k\":1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +179,7 @@ int main(void)
 		cmocka_unit_test(log_level_is_passed_if_it_is_wanted),
 		cmocka_unit_test(answers_are_passed_if_they_are_the_clients),
 		cmocka_unit_test(everything_else_is_rewritten),
+		cmocka_unit_test(callers_are_not_passed),
 	};
 	int failed;
 

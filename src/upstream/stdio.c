@@ -16,6 +16,8 @@
 #include "io/aside.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
 #include "mcp/method.h"
 #include "obs/log.h"
 #include "process/child.h"
@@ -401,6 +403,7 @@ struct stdio {
 	struct credential_wait credential;
 	struct task lacking;
 	struct buf held;
+	struct buf token; /* conf.in_meta: the one that its process is told; empty: there is none */
 };
 
 static struct stdio *stdio_of(struct upstream *upstream)
@@ -417,7 +420,8 @@ struct upstream *stdio_of_child(struct child *child)
 
 /*
  * The process is told its token, or why there is none, in a line that no message begins like; it comes before the
- * messages that need it. remote/remote.c
+ * messages that need it. remote/remote.c. One that is a server itself (conf.in_meta) finds it in each request, and never sees a
+ * request without. BACK-MSG-10
  */
 
 static struct principal *principal_of(const struct upstream *upstream)
@@ -429,6 +433,12 @@ static void stdio_tell_credential(struct stdio *stdio, const struct credential_a
 {
 	at_end(buf_wipe) struct buf line = { 0 };
 
+	if (stdio->upstream.server->conf.in_meta) {
+		buf_wipe(&stdio->token);
+		buf_append_slice(&stdio->token, answer->token);
+		stdio->good_until_ms = answer->error == NULL ? answer->good_until_ms : 0;
+		return;
+	}
 	buf_reserve(&line, answer->token.n + CREDENTIAL_LINE_BYTES);
 	if (answer->error != NULL)
 		buf_printf(&line, CHILD_NO_CREDENTIAL_MARK "%.*s\n", CREDENTIAL_ERROR_BYTES,
@@ -450,7 +460,72 @@ static void stdio_forget_credential(struct stdio *stdio)
 	credential_cancel(&stdio->credential);
 	task_cancel(&stdio->lacking);
 	buf_fini(&stdio->held);
+	buf_wipe(&stdio->token);
 	stdio_set_held(stdio, (struct buf){ 0 });
+}
+
+/*
+ * Whether the line is a request that says who is calling: all but our own question whether the server is alive, to which no
+ * other answer than its own may be taken.
+ */
+static bool stdio_says_caller(const struct upstream *upstream, struct slice line,
+			      struct envelope *env_r)
+{
+	bool is_opening = upstream->state == UPSTREAM_HANDSHAKE && !upstream->is_inherited;
+
+	return scan_envelope(line, &scan_limits_none, 0, env_r, NULL) == 0 &&
+	       env_r->kind == ENVELOPE_REQUEST &&
+	       (is_opening || !slice_is_equal(env_r->method, upstream->era->ping));
+}
+
+/* Writes a request, with its line end. */
+static void stdio_write_told(struct stdio *stdio, const struct envelope *env)
+{
+	at_end(buf_wipe) struct buf member = { 0 }, line = { 0 };
+
+	CHECK(stdio->token.len > 0);
+	buf_reserve(&member, stdio->token.len + sizeof(SCAN_CALLER_META) + 8);
+	buf_reserve(&line, env->text.n + member.cap + 32);
+	buf_printf(&member, "\"" SCAN_CALLER_META "\":\"%.*s\"",
+		   SLICE_ARG(buf_slice(&stdio->token)));
+	write_with_meta(&line, env, buf_terminate(&member));
+	buf_append_char(&line, '\n');
+	child_write(&stdio->child, buf_slice(&line));
+}
+
+/* As if the server had answered so. */
+static void stdio_refuse(struct upstream *upstream, const struct envelope *env, const char *why)
+{
+	at_end(buf_fini) struct buf text = { 0 };
+	struct envelope answer;
+
+	write_error(&text, env->id.text, MCP_INTERNAL_ERROR, slice_str(why),
+		    (struct slice){ NULL, 0 });
+	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &answer, NULL) == 0)
+		upstream_on_message(upstream, &answer);
+}
+
+/* What was held is written; if there is no token (error), its requests are refused. May close the upstream. */
+static void stdio_release(struct stdio *stdio, struct buf *held, const char *error)
+{
+	struct upstream *upstream = &stdio->upstream;
+	at_end(mem_free) char *why =
+		mem_printf("%s is told who calls, and that cannot be said: %s",
+			   upstream->server->conf.name, error != NULL ? error : "");
+	struct slice rest = buf_slice(held);
+	struct envelope env;
+
+	while (rest.n > 0 && upstream->state != UPSTREAM_CLOSED) {
+		struct slice line = slice_cut(&rest, '\n');
+
+		if (!stdio_says_caller(upstream, line, &env))
+			child_write(&stdio->child, slice_of(line.p, line.n + 1));
+		else if (error != NULL)
+			stdio_refuse(upstream, &env, why);
+		else
+			stdio_write_told(stdio, &env);
+	}
+	buf_fini(held);
 }
 
 /* One that is to be started for its caller cannot be, without one of his; of any other each call says why. */
@@ -466,7 +541,9 @@ static void stdio_take_credential(struct stdio *stdio, const struct credential_a
 	}
 	stdio_tell_credential(stdio, answer);
 	stdio_set_held(stdio, (struct buf){ 0 });
-	if (held.len > 0)
+	if (upstream->server->conf.in_meta)
+		stdio_release(stdio, &held, answer->error);
+	else if (held.len > 0)
 		child_write_take(&stdio->child, &held);
 }
 
@@ -524,6 +601,11 @@ static void stdio_judge_refusal(struct stdio *stdio)
 	}
 }
 
+static bool stdio_is_holding(const struct stdio *stdio)
+{
+	return stdio->held.len > 0 || stdio->credential.credential != NULL;
+}
+
 /* Whether a message may be written now; false: it has to wait for a token. */
 static bool stdio_is_authorized(struct stdio *stdio)
 {
@@ -532,7 +614,7 @@ static bool stdio_is_authorized(struct stdio *stdio)
 
 	if (upstream->server->conf.credential == 0)
 		return true;
-	if (stdio->held.len > 0 || stdio->credential.credential != NULL)
+	if (stdio_is_holding(stdio))
 		return false;
 	stdio_judge_refusal(stdio);
 	if (stdio_has_credential(stdio))
@@ -689,7 +771,10 @@ static bool stdio_has_room(const struct upstream *upstream, size_t size)
 
 static void stdio_write(struct upstream *upstream, struct buf *message)
 {
+	struct stdio *stdio = stdio_of(upstream);
 	const struct slice text = buf_slice(message);
+	bool is_told = false, may_pass;
+	struct envelope env;
 
 	CHECK(message->len > 0);
 	log_payload("to_server", upstream->server->conf.name, &text, 1);
@@ -697,8 +782,14 @@ static void stdio_write(struct upstream *upstream, struct buf *message)
 	if (upstream->child->is_held)
 		child_resume(upstream->child);
 	upstream->child->pipe->last_id = (uint32_t)upstream->last_id;
-	if (!stdio_is_authorized(stdio_of(upstream)))
-		stdio_hold(stdio_of(upstream), message);
+	if (upstream->server->conf.in_meta)
+		is_told = stdio_says_caller(upstream, buf_slice(message), &env);
+	may_pass = upstream->server->conf.in_meta && !is_told ? !stdio_is_holding(stdio) :
+								stdio_is_authorized(stdio);
+	if (!may_pass)
+		stdio_hold(stdio, message);
+	else if (is_told)
+		stdio_write_told(stdio, &env);
 	else if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));
 	else
