@@ -24,6 +24,7 @@
 #define DRAIN_STEP_MS 20
 #define AUDIT_WAITING_MS 10
 #define LINGER_MS 2000
+#define LAST_MS (LINGER_MS + 1000)
 #define LAST_REQUESTS_MS \
 	250 /* without a request: whoever uses his connection has had an answer that says that it is the last */
 #define ID_BYTES_MAX 256
@@ -149,8 +150,15 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 		return;
 	}
 	is_quiet = is_quiet && connections == 0 && !exporter_is_busy(g->exporter);
-	if (g->state == GATEWAY_FINISHING && (is_quiet || passed_ms >= LINGER_MS))
-		gateway_set_state(g, GATEWAY_STOPPING);
+	if (g->state != GATEWAY_FINISHING || (!is_quiet && passed_ms < LINGER_MS))
+		return;
+	/* What has come on a connection that was there: it is answered, and nothing is handed over in the middle of it. */
+	if (g->router.calls > 0 && passed_ms < LAST_MS) {
+		router_end_waits(&g->router, REASON_DRAINING);
+		router_end_calls(&g->router, REASON_DRAINING);
+		return;
+	}
+	gateway_set_state(g, GATEWAY_STOPPING);
 }
 
 static void gateway_on_hand_over(void)

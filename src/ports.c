@@ -143,7 +143,8 @@ void ports_leave_all(struct ports *ports)
 
 void ports_return(struct ports *ports)
 {
-	for (size_t i = 0; ports->has_left && i < ports->config->listen_count; i++) {
+	for (size_t i = 0;
+	     ports->items != NULL && ports->has_left && i < ports->config->listen_count; i++) {
 		struct port *port = ports->items[i];
 
 		CHECK(port->index == i);

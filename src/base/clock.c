@@ -8,7 +8,7 @@
 #include "base/check.h"
 
 static uint64_t now_ms;
-static uint64_t ahead_ms;
+static uint64_t ahead_ms, wall_ahead_ms;
 static bool is_frozen;
 
 static uint64_t clock_read_ns(clockid_t id)
@@ -39,7 +39,7 @@ void clock_update(void)
 
 uint64_t clock_wall_ms(void)
 {
-	return clock_read_ms(CLOCK_REALTIME);
+	return clock_read_ms(CLOCK_REALTIME) + wall_ahead_ms;
 }
 
 uint64_t clock_wall_ns(void)
@@ -73,4 +73,9 @@ void clock_advance(uint64_t ms)
 {
 	now_ms = clock_now_ms() + ms;
 	ahead_ms += ms;
+}
+
+void clock_step_wall(uint64_t ms)
+{
+	wall_ahead_ms += ms;
 }

@@ -25,3 +25,5 @@ uint64_t clock_monotonic_ns(void);
 void clock_freeze(uint64_t now_ms);
 /* Tests only: moves the monotonic clock ahead by `ms`; it continues from there. */
 void clock_advance(uint64_t ms);
+/* Tests only: somebody sets the wall clock ahead by `ms`, or the machine has slept for so long. */
+void clock_step_wall(uint64_t ms);

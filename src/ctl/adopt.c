@@ -864,6 +864,7 @@ static void settle(struct work *work, struct adopted *server, bool has_changed)
 	}
 }
 
+/* Of one that has been put back, the record says what was there, and not what is. */
 static bool has_record(const struct work *work, const struct item *item)
 {
 	for (size_t i = 0; i < work->servers.count; i++) {
@@ -872,7 +873,8 @@ static bool has_record(const struct work *work, const struct item *item)
 		for (size_t j = 0; j < json_array_size(entries); j++) {
 			const json_t *entry = json_array_get(entries, j);
 
-			if (slice_is_equal(text_of(entry, "file"), slice_str(work->path)) &&
+			if (!adopted_is_undone(&work->servers.items[i], j) &&
+			    slice_is_equal(text_of(entry, "file"), slice_str(work->path)) &&
 			    slice_is_equal(text_of(entry, "list"), slice_str(item->list)) &&
 			    slice_is_equal(text_of(entry, "name"), slice_str(item->name)))
 				return true;

@@ -218,18 +218,17 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 				 other);
 	if (number == ENOENT || number == ECONNREFUSED)
 		return error_set(err, ERROR_SYSTEM, "no daemon answers at %.108s" WHY_NONE, path);
-	if (number == EACCES && strcmp(path, SYSTEM_SOCKET) == 0 && find_user_socket(other))
+	if (number == EACCES && strcmp(path, SYSTEM_SOCKET) == 0 &&
+	    getenv("XDG_RUNTIME_DIR") != NULL && find_user_socket(other))
 		return error_set(err, ERROR_SYSTEM,
-				 "no daemon of yours answers at %.108s; " SYSTEM_SOCKET
-				 " is one of another user: with sudo, if you mean that",
+				 SYSTEM_SOCKET " is only for the daemon's user and root; none of "
+					       "yours answers at %.108s; else try it with sudo",
 				 other);
 	if (number == EACCES)
 		return error_set(
 			err, ERROR_SYSTEM,
 			"%.120s is only for the daemon's user and root; %stry it with sudo", path,
-			strcmp(path, SYSTEM_SOCKET) == 0 && getenv("XDG_RUNTIME_DIR") == NULL ?
-				WHY_NOT_OWN :
-				"");
+			strcmp(path, SYSTEM_SOCKET) == 0 ? WHY_NOT_OWN : "");
 	errno = (int)number;
 	return error_set_errno(err, "cannot connect to %.120s", path);
 }

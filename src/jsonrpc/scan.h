@@ -120,7 +120,7 @@ struct scan_limits {
 	size_t depth_max;
 	size_t id_max; /* bytes of an id or a progress token, including quotes */
 };
-#define SCAN_DEPTH_MAX 1024
+#define SCAN_DEPTH_MAX 1032 /* the highest limits.json_depth, and what rewriting adds */
 extern const struct scan_limits scan_limits_none; /* for what was accepted before, or is ours */
 
 /*

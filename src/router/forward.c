@@ -112,6 +112,12 @@ static bool answer_locally(struct call *call, const struct envelope *env)
 		result_send_discovery(call);
 		return true;
 	}
+	/* To a modern server it would be a question of ours, whether it is alive. */
+	if (call->method->id == METHOD_DISCOVER && pool_is_modern(client->pool)) {
+		result_send_error(call, MCP_METHOD_NOT_FOUND,
+				  SLICE_LIT("Method not found: it is not in this revision"));
+		return true;
+	}
 	if (call->method->flags & METHOD_REMEMBERED && refuse_remembered(call, env))
 		return true;
 	if (call->method->id == METHOD_TASKS && !has_tasks(call)) {

@@ -34,7 +34,7 @@ struct credential {
 	struct buf token; /* empty: there is none */
 	char *error;      /* why, as of got_ms; NULL: it is not known */
 	uint64_t got_ms;
-	uint64_t good_until_ms;
+	uint64_t good_until_ms, good_until_wall_ms;
 };
 
 /* ---- what is kept ---- */
@@ -137,7 +137,8 @@ static bool is_known(const struct credential *credential)
 
 	return credential->error != NULL ?
 		       now_ms < credential->got_ms + FAILED_MS :
-		       credential->token.len > 0 && now_ms < credential->good_until_ms;
+		       credential->token.len > 0 && now_ms < credential->good_until_ms &&
+			       clock_wall_now_ms() < credential->good_until_wall_ms;
 }
 
 /* Forgets those that are over. */
@@ -167,6 +168,7 @@ static void credential_set(struct credential *credential, const struct fetch_ans
 	credential->error = NULL;
 	credential->got_ms = clock_now_ms();
 	credential->good_until_ms = credential->got_ms + good_ms - margin_ms;
+	credential->good_until_wall_ms = clock_wall_ms() + good_ms - margin_ms;
 	if (answer->status != 200)
 		credential->error = mem_strdup(answer->error);
 	else if (answer->body.n > VERIFIER_TOKEN_BYTES_MAX || !text_is_b64token(answer->body))
@@ -180,7 +182,7 @@ static void credential_set(struct credential *credential, const struct fetch_ans
 static struct credential_answer answer_of(const struct credential *credential)
 {
 	return (struct credential_answer){ buf_slice(&credential->token), credential->good_until_ms,
-					   credential->error };
+					   credential->good_until_wall_ms, credential->error };
 }
 
 static void note_failure(const struct server *server, const char *error)

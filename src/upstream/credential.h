@@ -38,10 +38,11 @@ struct credentials {
 	struct timer sweep;
 };
 
-/* The token and until when it is good (clock_now_ms); or why there is none: else NULL. Borrowed. */
+/* The token and until when it is good; or why there is none: else NULL. Borrowed. */
 struct credential_answer {
 	struct slice token;
-	uint64_t good_until_ms;
+	uint64_t good_until_ms; /* by clock_now_ms, which stands still while the machine sleeps */
+	uint64_t good_until_wall_ms; /* and by clock_wall_ms, which somebody may set */
 	const char *error;
 };
 

@@ -235,6 +235,25 @@ static void before_its_end_it_is_got_anew(void **state)
 	assert_string_equal(told->error, "the token that came is over already");
 }
 
+/* It tells its time by the wall clock, and so does whoever judges it. */
+static void a_machine_that_has_slept_gets_it_anew(void **state)
+{
+	struct told *told = get(0, &world.own, NULL);
+
+	assert_asked(0, "");
+	answer(200, "t1", 100, "");
+	assert_got(told, "t1");
+	clock_step_wall(60000);
+	clock_freeze(clock_now_ms() + 1);
+	assert_got(get(0, &world.own, NULL), "t1");
+	clock_step_wall(60000);
+	clock_freeze(clock_now_ms() + 1);
+	assert_false(get(0, &world.own, NULL)->is_told);
+	assert_asked(0, "");
+	answer(200, "t2", 100, "");
+	assert_got(told, "t2");
+}
+
 static void a_failure_counts_for_a_while(void **state)
 {
 	struct told *told = get(0, &world.own, NULL);
@@ -376,15 +395,11 @@ static void so_many_are_kept(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(one_question_for_all_who_wait),
-		TEST(each_caller_his_own),
-		TEST(before_its_end_it_is_got_anew),
-		TEST(a_failure_counts_for_a_while),
-		TEST(one_that_is_refused),
-		TEST(a_reload_asks_again),
-		TEST(what_is_no_token_is_not_kept),
-		TEST(tokens_are_of_places),
-		TEST(so_many_are_kept),
+		TEST(one_question_for_all_who_wait), TEST(each_caller_his_own),
+		TEST(before_its_end_it_is_got_anew), TEST(a_machine_that_has_slept_gets_it_anew),
+		TEST(a_failure_counts_for_a_while),  TEST(one_that_is_refused),
+		TEST(a_reload_asks_again),           TEST(what_is_no_token_is_not_kept),
+		TEST(tokens_are_of_places),          TEST(so_many_are_kept),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -398,7 +398,7 @@ struct stdio {
 	struct child child;
 	struct long_line long_line;
 	/* Of a server with `auth`: until when its process has a token that is good, and what waits for the next one. */
-	uint64_t good_until_ms;
+	uint64_t good_until_ms, good_until_wall_ms; /* as credential_answer has them */
 	uint64_t subject; /* the number of the caller's token that it was made for; 0: for none */
 	struct credential_wait credential;
 	struct task lacking;
@@ -437,6 +437,7 @@ static void stdio_tell_credential(struct stdio *stdio, const struct credential_a
 		buf_wipe(&stdio->token);
 		buf_append_slice(&stdio->token, answer->token);
 		stdio->good_until_ms = answer->error == NULL ? answer->good_until_ms : 0;
+		stdio->good_until_wall_ms = answer->good_until_wall_ms;
 		return;
 	}
 	buf_reserve(&line, answer->token.n + CREDENTIAL_LINE_BYTES);
@@ -446,6 +447,7 @@ static void stdio_tell_credential(struct stdio *stdio, const struct credential_a
 	else
 		buf_printf(&line, CHILD_CREDENTIAL_MARK "%.*s\n", SLICE_ARG(answer->token));
 	stdio->good_until_ms = answer->good_until_ms;
+	stdio->good_until_wall_ms = answer->good_until_wall_ms;
 	child_write(&stdio->child, buf_slice(&line));
 }
 
@@ -573,6 +575,7 @@ static bool stdio_has_credential(const struct stdio *stdio)
 		credential_subject(upstream->server, principal_of(upstream));
 
 	return clock_now_ms() < stdio->good_until_ms &&
+	       clock_wall_now_ms() < stdio->good_until_wall_ms &&
 	       (subject == NULL || subject->number == stdio->subject);
 }
 

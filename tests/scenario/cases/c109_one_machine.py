@@ -659,6 +659,11 @@ def undo_of_what_may_have_another_name(t):
             h.put(CURSOR, text)
             ok("left alone" in h.adopt("--undo", status=1), text)
             eq(h.servers(), ["a.yaml"], text)
+        h.put(CURSOR, renamed.replace(b'"b":', b'"old":'))  # of which a record says what was there once
+        h.put(".config/mcpgated/conf.d/old.yaml.undone", h.read(".config/mcpgated/conf.d/a.yaml").replace(b'"name":"a"', b'"name":"old","undone":true'))
+        ok("left alone" in h.adopt("--undo", status=1), "a name that was put back once")
+        eq(h.servers(), ["a.yaml"])
+        os.unlink(h.path(".config/mcpgated/conf.d/old.yaml.undone"))
         h.put(CURSOR, b"{}")
         os.rename(h.path(".config/mcpgated/mcpgated.yaml"), h.path("elsewhere"))
         ok("left alone" in h.adopt("--undo", status=1), "where the daemon is, is not known")

@@ -465,6 +465,7 @@ def another_users_socket_is_told(t):
                               capture_output=True, text=True, env=dict(environ, **more), timeout=20 * harness.SLOW)
         ok("only for the daemon's user and root" in done.stderr, done.stderr)
         eq("XDG_RUNTIME_DIR has to be set" in done.stderr, is_told, done.stderr)
+        eq("none of yours answers at /nonexistent/mcpgated/admin.sock" in done.stderr, not is_told, done.stderr)
 
 
 @case(daemon=False)
