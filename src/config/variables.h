@@ -98,9 +98,9 @@ bool claim_is_alone(const char *text);
  * A value that would make the text longer than this is not substituted: the kernel does not accept
  * longer arguments or variables.
  */
+#define VARIABLES_BYTES_MAX ((size_t)128 << 10)
 /* How a message begins that says why a ${...} is no variable here. */
 #define VARIABLES_AS_THEY_STAND "is passed on unchanged: "
-#define VARIABLES_BYTES_MAX ((size_t)128 << 10)
 
 /*
  * Called with the expression, `${…}` or `$NAME`, and the rest of a sentence about it: "is passed as

@@ -913,7 +913,7 @@ static bool find_strays(struct work *work, size_t client, const char *path, bool
 	return has_some;
 }
 
-/* The client's number; CLIENTS: it is not known. */
+/* The client's number; one that no client has: it is not known. */
 static size_t find_client(const char *name)
 {
 	size_t i = 0;
