@@ -5,10 +5,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { once } from 'node:events';
+import { freePort } from './lib/ports.mjs';
 import { verifyingServer } from './verifying-server.mjs';
 
 const [program, ...more] = process.argv.slice(2);
@@ -22,15 +22,6 @@ const ORIGIN = 'https://app.example.com';
 const WITH_TLS = 'AUTH-(CH-01|PRM-0[134]|FAC|IN-0[167]|JWT-02|AUD-01|KEY-0[4578]|OPQ-0[24]|E2E|POP-02)';
 const AUDIENCE = 'https://told.example/mcp';
 const LEEWAY = 6; // seconds; small ones keep the run short
-
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 // Starts a program and waits until it says so; what else it says goes to a file.
 async function start(name, command, args, ready) {
@@ -46,7 +37,7 @@ async function start(name, command, args, ready) {
     };
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
-    child.on('exit', (status) => reject(new Error(`${name} ended with ${status}:\n${seen}`)));
+    child.on('exit', (status) => reject(new Error(`${name} ended with ${status}: ${seen.trim().replaceAll('\n', ' | ')}`)));
   });
   return child;
 }

@@ -8,11 +8,11 @@
 
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { freePort } from '../authserver/lib/ports.mjs';
 import { LIMIT, check, finish, must, until } from '../conformance/interop/report.mjs';
 import { clients, load } from './clients.mjs';
 
@@ -30,10 +30,8 @@ const folder = mkdtempSync(join(tmpdir(), 'mcpgated-restart-'));
 const strays = [];
 ['unhandledRejection', 'uncaughtException'].forEach((event) => process.on(event, (error) => strays.push(error)));
 
-// A port that nobody uses now: what is kept belongs to the address in the configuration.
-const port = await new Promise((found) => {
-  const server = createServer().listen(0, '127.0.0.1', () => { const { port } = server.address(); server.close(() => found(port)); });
-});
+// What is kept belongs to the address in the configuration.
+const port = await freePort();
 
 // Resolves once it is ready.
 async function start() {

@@ -11,14 +11,6 @@ export const TOKEN = 'the-operator';
 const callerToken = (name) => sha256(`caller ${name}`);
 const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 
-export async function freePort() {
-  const server = createServer();
-  await new Promise((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address();
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
 export class Gateway {
   log = [];
 

@@ -13,7 +13,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { check, finish, must, until } from '../conformance/interop/report.mjs';
-import { Gateway, Session, TOKEN, freePort, load } from './gateway.mjs';
+import { freePort } from '../authserver/lib/ports.mjs';
+import { Gateway, Session, TOKEN, load } from './gateway.mjs';
 import { shown, texts } from './texts.mjs';
 
 const { values: options } = parseArgs({ options: { bin: { type: 'string' }, browser: { type: 'string', default: '/usr/bin/chromium' } } });

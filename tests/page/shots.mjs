@@ -9,7 +9,8 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
-import { Gateway, Session, TOKEN, freePort, load } from './gateway.mjs';
+import { freePort } from '../authserver/lib/ports.mjs';
+import { Gateway, Session, TOKEN, load } from './gateway.mjs';
 import { texts } from './texts.mjs';
 
 const { values: options } = parseArgs({ options: { bin: { type: 'string' }, to: { type: 'string' }, seconds: { type: 'string', default: '70' } } });
