@@ -2,6 +2,7 @@
 """What the parts of the soak test share: a cheap server, the daemon, a client, threads."""
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
@@ -41,12 +42,33 @@ def start(child, prefix=None, level="warn"):
     return harness.Daemon(servers, {"log": {"level": level}, "limits": {"processes": 1000}}, prefix=prefix)
 
 
+def make_certificate(folder, name):
+    """A P-256 certificate of its own authority; by rename, as tools that renew certificates do it."""
+    for kind in ("key", "crt"):
+        if os.path.exists(os.path.join(folder, "new." + kind)):
+            os.unlink(os.path.join(folder, "new." + kind))
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                           "2", "-subj", "/CN=" + name, "-keyout", "new.key", "-out", "new.crt"], cwd=folder, capture_output=True)
+    if made.returncode:
+        raise Problem("openssl: %r" % made.stderr[-300:])
+    os.chmod(os.path.join(folder, "new.key"), 0o600)
+    for kind in ("key", "crt"):
+        os.rename(os.path.join(folder, "new." + kind), os.path.join(folder, "tls." + kind))
+
+
+def over_tls(address):
+    """The same address for a client that trusts any certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return wire.TlsAddress(address, context)
+
+
 class Client:
     """A session over one keep-alive connection; nothing is parsed that need not be."""
 
-    def __init__(self, daemon):
-        self.daemon = daemon
-        self.conn = wire.Conn(daemon.address, timeout=60)
+    def __init__(self, daemon, address=None):
+        self.daemon, self.address = daemon, address or daemon.address
+        self.conn = wire.Conn(self.address, timeout=60)
         self.is_closing = False  # the daemon has said so
         self.id = None
         self.path = "/main/mcp"
@@ -57,7 +79,7 @@ class Client:
             fields += [("Mcp-Session-Id", self.id), ("MCP-Protocol-Version", mcp.C)]
         if self.is_closing:
             self.conn.close()
-            self.conn = wire.Conn(self.daemon.address, timeout=60)
+            self.conn = wire.Conn(self.address, timeout=60)
         response = self.conn.request("POST", self.path, fields, mcp.encode(message))
         self.is_closing = response.header("connection") == "close"
         if response.is_sse:

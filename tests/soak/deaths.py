@@ -4,7 +4,8 @@ Sessions over gateways that die, and over upgrades. One daemon after the other: 
 twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times, either in
 peace, or each second time with kill -9 of the gateway before or after, or of the program that checks. Each session goes on, with the process
 that it had (its own, a leg's, or one that all share), and no call is executed twice; at an upgrade in peace none is cut either, and
-sessions with streams get each event of them once, in its order.
+sessions with streams get each event of them once, in its order. Every fourth session calls over TLS. With another build's programs, each
+second upgrade goes back to them.
 """
 import collections
 import contextlib
@@ -19,8 +20,9 @@ import time
 
 import harness
 import mcp
-from common import Client, Problem, stop
+from common import Client, Problem, make_certificate, over_tls, stop
 from c106_sessions_kept import saved
+from c112_upgrade import PROGRAMS, replace
 
 SERVERS = {"main": {"script": {}, "pool": {"max": 1000}}, "common": {"script": {}, "isolation": "shared"}}
 # Legs of an endpoint have processes of their own, as sessions have; all sessions of the other server share one.
@@ -48,7 +50,7 @@ def judge_process(daemon, number, had, has):
 class Caller:
     def __init__(self, daemon, number, rng):
         self.daemon, self.number, self.rng = daemon, number, rng
-        self.client = Client(daemon)
+        self.client = Client(daemon, daemon.tls_address if number % 4 == 3 else daemon.address)
         self.client.path = "/%s/mcp" % PLACES[number % len(PLACES)]
         self.client.open()
         self.pid = self.read_pid()
@@ -64,7 +66,7 @@ class Caller:
     def reconnect(self):
         session, path = self.client.id, self.client.path
         self.client.conn.close()
-        self.client = Client(self.daemon)
+        self.client = Client(self.daemon, self.client.address)
         self.client.id, self.client.path = session, path
 
     def work(self, over):
@@ -187,9 +189,16 @@ def order(daemon):
     return subprocess.Popen([os.path.join(harness.BIN, "mcpgatectl"), "--socket", daemon.admin, "upgrade"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+def install(daemon, build):
+    for name in PROGRAMS:
+        with open(os.path.join(build, name), "rb") as f:
+            replace(daemon.programs, name, f.read())
+
+
 def upgrade(daemon, rng):
-    for _ in range(UPGRADES):
+    for n in range(UPGRADES):
         time.sleep(rng.random() * 0.3)
+        install(daemon, daemon.builds[(n + 1) % len(daemon.builds)])
         done = order(daemon)
         said = done.communicate(timeout=120)[1]
         if done.returncode != 0:
@@ -210,11 +219,27 @@ def kill_upgrading(daemon, rng):
         harness.wait_for(lambda: order(daemon).wait() == 0, 20, "an upgrade in peace")
 
 
-def one_daemon(rng, disturb, count, watchers):
+class Installed(harness.Daemon):
+    """One whose programs are replaced, with a port for TLS beside the other one."""
+
+    def __init__(self, builds, state):
+        self.builds, self.programs = builds, os.path.join(state, "programs")
+        os.mkdir(self.programs)
+        install(self, builds[0])
+        make_certificate(state, "first")
+        files = {"certificate": os.path.join(state, "tls.crt"), "key": os.path.join(state, "tls.key")}
+        super().__init__(SERVERS, {"log": {"level": "info"}, "endpoints": ENDPOINTS, "limits": {"processes": 1000},
+                                   "listen": [{"address": "127.0.0.1:0"}, {"address": "127.0.0.1:0", "tls": files}]},
+                         env={"XDG_STATE_HOME": state}, program=os.path.join(self.programs, "mcpgated"))
+        plain, tls = (("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", line).group(1))) for line in self.log("listen")[:2])
+        self.address, self.tls_address = plain, over_tls(tls)
+
+
+def one_daemon(rng, disturb, builds, count, watchers):
     """count sessions, the last `watchers` of them with streams. Returns the number of calls, of those that were cut, and how long the longest took."""
     noted = sum(2 if n < count - watchers and PLACES[n % len(PLACES)] == "all" else 1 for n in range(count))
     state = tempfile.mkdtemp(prefix="mcpgated-")
-    daemon = harness.Daemon(SERVERS, {"log": {"level": "info"}, "endpoints": ENDPOINTS, "limits": {"processes": 1000}}, env={"XDG_STATE_HOME": state})
+    daemon = Installed(builds, state)
     daemon.expected_errors.add("gateway_exit")
     daemon.forgiven = True
     over = threading.Event()
@@ -243,9 +268,10 @@ def one_daemon(rng, disturb, count, watchers):
 def run(options, disturb, watchers=0):
     seed = options.seed or int.from_bytes(os.urandom(4), "big")
     rng, began, daemons, calls, cut, longest = random.Random(seed), time.monotonic(), 0, 0, 0, 0
+    builds = [harness.BIN, options.other] if options.other else [harness.BIN]
     try:
         while time.monotonic() - began < options.seconds or daemons == 0:
-            done = one_daemon(rng, disturb, options.held + watchers, watchers)
+            done = one_daemon(rng, disturb, builds, options.held + watchers, watchers)
             daemons, calls, cut, longest = daemons + 1, calls + done[0], cut + done[1], max(longest, done[2])
     except Problem as e:
         raise Problem("seed %d, daemon %d: %s" % (seed, daemons, e))
@@ -265,8 +291,8 @@ def part_upgrades(options, child):
     seed, daemons, calls, cut, longest = run(options, upgrade, watchers)
     if cut:
         raise Problem("seed %d: %d of %d calls were cut" % (seed, cut, calls))
-    print("upgrades: seed %d, %d under %d sessions, %d of them with streams, %d calls: no session lost, no process, no call, no event; the longest took %.1f s"
-          % (seed, daemons * UPGRADES, daemons * (options.held + watchers), daemons * watchers, calls, longest), flush=True)
+    print("upgrades%s: seed %d, %d under %d sessions, %d of them with streams, %d calls: no session lost, no process, no call, no event; the longest took %.1f s"
+          % (", half of them to another build" if options.other else "", seed, daemons * UPGRADES, daemons * (options.held + watchers), daemons * watchers, calls, longest), flush=True)
 
 
 def part_killed_upgrades(options, child):

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions outlive the gateway and the daemon: bridging §4.1. Their clients never initialize again."""
+import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
+import subprocess
 
+import harness
 import mcp
 from c62_oauth import RESOURCE
 from c62_oauth import begin as begin_oauth
 from c64_deny import deny, status_in
+from c96_pins import unsaved
 from c100_reload import reload
 from harness import case, eq, ok, wait_for
 
@@ -36,8 +41,8 @@ class Daemons:
     def __init__(self, t):
         self.t, self.state, self.daemon = t, t.directory(), None
 
-    def begin(self, *args, config=None, **kw):
-        self.daemon = self.t.daemon = self.t.start(servers(*args, **kw), config, env={"XDG_STATE_HOME": self.state})
+    def begin(self, *args, config=None, prefix=None, **kw):
+        self.daemon = self.t.daemon = self.t.start(servers(*args, **kw), config, env={"XDG_STATE_HOME": self.state}, prefix=prefix)
         return self.daemon
 
     def stop(self):
@@ -219,6 +224,39 @@ def a_file_that_cannot_be_used(t):
     eq(s.post(mcp.request(1, "ping")).status, 404)
     daemons.daemon.wait_log("sessions_unreadable")
     ok(os.path.exists(os.path.join(folder, name + ".bad")), "set aside")
+
+
+@case(daemon=False, deadline=60)
+def a_full_disk(t):
+    """SEC-68: what is on it stays whole, everybody is served, check says so; and once there is room, all is written."""
+    if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        raise harness.Skip("this takes root and a mount namespace")
+    daemons = Daemons(t)
+    place = os.path.join(daemons.state, "mcpgated")
+    os.mkdir(place, 0o700)
+    mount = 'mount -t tmpfs -o size=64k,mode=700 none "$0" && exec "$@"'
+    inside = "/proc/%d/root" % daemons.begin(prefix=["unshare", "-m", "sh", "-c", mount, place]).pid + place
+
+    def written():
+        return len(saved(os.path.dirname(inside)))
+    first = t.session()
+    wait_for(lambda: written() == 1, 10, "it is written")
+    with contextlib.suppress(OSError), open(os.path.join(inside, "other"), "wb", buffering=0) as other:
+        while True:
+            other.write(bytes(4096))
+    second = t.session()
+    t.daemon.wait_log("sessions_unsaved", "No space left")
+    wait_for(lambda: unsaved(t), 10, "check says so")
+    processes = first.pid(), second.pid()
+    kill_gateway(t)
+    eq((written(), first.pid(), second.pid()), (1, *processes))
+    os.unlink(os.path.join(inside, "other"))
+    wait_for(lambda: written() == 2, 20, "both are written")
+    for name in os.listdir(inside):
+        shutil.copy(os.path.join(inside, name), place)
+    daemons.again()
+    for session in (first, second):
+        daemons.move(session).echo("hello")
 
 
 @case(daemon=False, deadline=30)
