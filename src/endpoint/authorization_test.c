@@ -241,6 +241,15 @@ static void who_has_no_role_is_refused(void **state)
 	access_fini(&check.access);
 }
 
+/* AUTH-SES-07: while the issuer was asked, a reload has changed what is accepted. */
+static void what_is_accepted_no_more_is_refused(void **state)
+{
+	credential = "Authorization: DPoP x";
+	request();
+	assert_int_equal(step, AUTHORIZATION_REFUSED);
+	assert_int_equal(check.refusal.status, 401);
+}
+
 /* AUTH-TOK-05: what comes as a key is never shown to an issuer, whatever it looks like. */
 static void keys_are_static_tokens_alone(void **state)
 {
@@ -354,6 +363,7 @@ static void rights_are_those_of_the_own_entry(void **state)
 {
 	struct static_token *token = the_token(), both[] = { *token, *token };
 	struct authorization_conf conf = authorization.conf;
+	struct access other;
 	struct rights rights;
 
 	both[0].hash[0] ^= 1;
@@ -374,6 +384,10 @@ static void rights_are_those_of_the_own_entry(void **state)
 	authorization_renew_rights(&conf, check.access.principal, &rights);
 	assert_true(rights.needs_roles && rights.needs_scopes);
 	assert_false(role_set_has(&rights.roles, 3) || role_set_has(&rights.roles, 7));
+	other = check.access;
+	assert_true(access_is_same(&other, &check.access));
+	other.rights.token++;
+	assert_false(access_is_same(&other, &check.access));
 	access_fini(&check.access);
 }
 
@@ -516,6 +530,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(renewal_is_judged_by_what_is_new, setup, teardown),
 		cmocka_unit_test_setup_teardown(static_tokens_have_one_claim, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_role_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_accepted_no_more_is_refused, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(keys_are_static_tokens_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(near_tokens_are_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(access_ends_with_its_token, setup, teardown),

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/sha.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "auth/verifier.h"
 #include "base/clock.h"
 #include "endpoint/aggregate.h"
 #include "endpoint/answer.h"
@@ -164,6 +166,7 @@ static int take_head(struct http_client *client)
 	client->head.len = 0;
 	buf_append(&client->head, client->in.data, (size_t)(end - client->in.data) + 4);
 	buf_consume(&client->in, client->head.len);
+	assert_null(strstr(buf_terminate(&client->head), ": \r\n")); /* no field is empty */
 	return atoi(buf_terminate(&client->head) + strlen("HTTP/1.1 "));
 }
 
@@ -1130,6 +1133,7 @@ static void client_leaves_while_it_is_asked(void **state)
 	post(client, BOTH, CALL("1"));
 	hears(p, CALLED("2"));
 	says(p, ASK("'q'"));
+	pass(HOLD_MS); /* while it is there, it has the time that its call has */
 	leave(client);
 	pass(HOLD_MS);
 	hears(p,
@@ -1711,6 +1715,13 @@ static void sse_client_leaves_while_it_is_asked(void **state)
 	pass(1000);
 	hears(p,
 	      "{'jsonrpc':'2.0','id':'q','error':{'code':-32603,'message':'no client is there to be asked'}}");
+	for (size_t bytes = 0; bytes < QUEUE_BYTES; bytes += 50000)
+		says(p,
+		     large("{'jsonrpc':'2.0','id':1,'method':'roots/list','params':{'x':'", "'}}"));
+	hears_nothing(p);
+	says(p, ASK("2"));
+	hears(p, "{'jsonrpc':'2.0','id':2,'error':{'code':-32603,'message':"
+		 "'no client takes the requests that wait already'}}");
 	assert_int_equal(router.calls, 1);
 }
 
@@ -2152,6 +2163,54 @@ static void documents_are_found(void **state)
 		"ES384 ES512 PS384 PS512 RS384 RS512\"");
 }
 
+/* REL-53: while another caller is there, one whose requests took long waits, as long as it has to. */
+static void callers_take_turns(void **state)
+{
+	static struct static_token tokens[] = { { .name = SLICE("a") }, { .name = SLICE("b") } };
+	static const char a[] = BOTH "Authorization: Bearer a\r\n";
+	static const char b[] = BOTH "Authorization: Bearer b\r\n";
+	struct http_client *waits = connect_client(), *leaves = connect_client();
+	struct frontend_conf conf = frontend.conf;
+	struct principal *slow;
+	size_t users;
+
+	for (size_t i = 0; i < ARRAY_LEN(tokens); i++)
+		SHA256((const unsigned char *)tokens[i].name.p, 1, tokens[i].hash);
+	conf.authorization.mode = AUTHORIZATION_TOKEN;
+	conf.authorization.tokens = (struct static_tokens){ tokens, ARRAY_LEN(tokens) };
+	frontend_renew(&frontend, &conf);
+	router.sessions.conf.max_per_principal = 1;
+	post_to(waits, "/mcp", a, INITIALIZE("2025-11-25"));
+	says(process(0), WELCOME);
+	is_answered(waits, 200, NULL);
+	slow = container_of(router.sessions.sessions.next, struct session, link)->principal;
+	slow->paid_at_ms = clock_now_ms() + 5000;
+	post_to(waits, "/mcp", a, "x"); /* nobody else is there */
+	is_refused(waits, 400, -32700);
+	post_to(waits, "/mcp", b, "x");
+	is_refused(waits, 400, -32700);
+	slow->paid_at_ms = clock_now_ms() + 99;
+	post_to(waits, "/mcp", a, "x"); /* it is not far ahead */
+	is_refused(waits, 400, -32700);
+	slow->paid_at_ms = clock_now_ms() + 100;
+	post_to(waits, "/mcp", a, "x");
+	pass(99);
+	is_unanswered(waits);
+	pass(1);
+	is_refused(waits, 400, -32700);
+	pass(899);
+	slow->paid_at_ms = clock_now_ms() + 100;
+	post_to(leaves, "/mcp", a, "x");
+	is_unanswered(leaves);
+	users = servers[0].users;
+	leave(leaves);
+	assert_int_equal(servers[0].users, users - 1);
+	pass(1);
+	slow->paid_at_ms = clock_now_ms() + 100;
+	post_to(waits, "/mcp", a, "x"); /* the other has not come for a second */
+	is_refused(waits, 400, -32700);
+}
+
 static void use_key(const char *jwk)
 {
 	struct frontend_conf conf = frontend.conf;
@@ -2573,6 +2632,21 @@ static void over_servers_resources(void **state)
 		hears_nothing(process(i));
 }
 
+/* END-03: a URI that no list has is a matter of the only server with resources, if there is one. */
+static void over_servers_resources_of_one(void **state)
+{
+	struct http_client *client = connect_client();
+
+	begin_over(client, "'result':" OVER_WELCOME("'tools':{}", ""),
+		   "'result':" OVER_WELCOME("'resources':{}", ""),
+		   "'capabilities':{'tools':{'listChanged':true},'resources':{");
+	post_all(client, ASKS("1", "resources/read", "'uri':'other'"));
+	answers(process(1), "'resources/list'", "'result':{'resources':[]}");
+	answers(process(1), "'resources/templates/list'", "'result':{'resourceTemplates':[]}");
+	answers(process(1), "'uri':'other'", "'result':{}");
+	is_answered(client, 200, RESULT("1"));
+}
+
 /* END-05: what belongs to a call stays with it and its server. */
 static void over_servers_calls_stay_apart(void **state)
 {
@@ -2598,6 +2672,9 @@ static void over_servers_calls_stay_apart(void **state)
 		client,
 		"{'jsonrpc':'2.0','id':1000001,'method':'roots/list','params':{'_meta':{'progressToken':1000001}}}|");
 	has_events(second, ASK("1000002") "|");
+	pass(HOLD_MS); /* for whoever reads, only the call's time counts */
+	has_events(client, ":");
+	has_events(second, ":");
 	post_all(other, PROGRESS("1000001", "3"));
 	is_answered(other, 202, "");
 	hears(process(0), PROGRESS("5", "3"));
@@ -3009,12 +3086,14 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_is_lost_over_an_answer_for_two),
 	TEST(sse_client_is_lost_over_a_cancelled_request),
 	TEST(documents_are_found),
+	TEST(callers_take_turns),
 	TEST(keys_are_served_while_their_tokens_are_good),
 	TEST(clients_are_registered),
 	TEST(browsers_get_a_page),
 	OVER(over_servers_the_handshake),
 	OVER(over_servers_names),
 	OVER(over_servers_resources),
+	OVER(over_servers_resources_of_one),
 	OVER(over_servers_calls_stay_apart),
 	OVER(over_servers_tasks),
 	OVER(over_servers_without_tasks),
