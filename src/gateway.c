@@ -551,6 +551,8 @@ static int gateway_run(struct gateway_entry *entry)
 	timer_init(&g.heap_look, gateway_on_heap_look);
 	timer_start(g.loop, &g.heap_look, HEAP_LOOK_MS);
 	g.spawner = spawner_new(g.loop, GATEWAY_KEEPER, &gateway_spawner_ops);
+	g.shares_pipes = spawner_use_pipe_states(g.spawner, GATEWAY_PIPES);
+	close(GATEWAY_PIPES);
 	gateway_make_router(&g, entry->audit_bytes);
 	router_use_seal_key(&g.router, entry->seal_key);
 	OPENSSL_cleanse(entry->seal_key, sizeof(entry->seal_key));
@@ -567,8 +569,6 @@ static int gateway_run(struct gateway_entry *entry)
 	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.table.servers,
 			g.table.count);
 	close(GATEWAY_PINS);
-	g.shares_pipes = spawner_use_pipe_states(g.spawner, GATEWAY_PIPES);
-	close(GATEWAY_PIPES);
 	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
 			   entry->config->keeps_sessions, &g.router.sessions.conf);
 	close(GATEWAY_SESSIONS);

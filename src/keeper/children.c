@@ -217,7 +217,7 @@ static const char *const row_states[] = { "starting", "running", "ended" };
 /* What the gateway has been told. */
 enum row_told { TOLD_NOTHING, TOLD_STARTED, TOLD_END };
 
-/* Numbers of ours for the next gateway, whose own are below (process/spawn). */
+/* With the pid: for a process of a program that handed no numbers over. Those of gateways are below (process/spawn). */
 #define INHERITED_BIT ((uint64_t)1 << 62)
 
 struct row {
@@ -476,7 +476,7 @@ static const char *check_start(const struct children *children, const struct ipc
 	if (children->config->servers[message->start.server].is_endpoint)
 		return "an endpoint has no processes";
 	if (message->start.child >= INHERITED_BIT)
-		return "children of gateways that have died have such numbers";
+		return "no gateway gives such numbers";
 	if (map_find(&children->by_id, message->start.child) != NULL)
 		return "there is already a child with this number";
 	return NULL;
@@ -863,14 +863,8 @@ static bool row_was_used(const struct row *row)
 	       (row->told == TOLD_STARTED || row->is_inherited);
 }
 
-/* Its number may be one that the next gateway gives. */
 static void row_keep(struct children *children, struct row *row)
 {
-	if (row->told == TOLD_STARTED) {
-		CHECK(map_remove(&children->by_id, row->id) == row);
-		row->id = INHERITED_BIT | ++children->inherited;
-		map_insert(&children->by_id, row->id, row);
-	}
 	for (size_t i = 0; i < ARRAY_LEN(row->fds); i++)
 		fcntl(row->fds[i], F_SETFL, O_NONBLOCK); /* it may have been taken over */
 	row->is_inherited = true;
@@ -933,7 +927,8 @@ static bool row_may_be_offered(const struct children *children, const struct row
 /* ---- another program ---- */
 
 /*
- * A line: the process, its pipes, its cgroup, whose it is, what it was made of, and the name of its server.
+ * A line: the process, its pipes, its cgroup, whose it is, what it was made of, the name of its server, and its
+ * number.
  */
 
 void children_hand_over(const struct children *children, struct handover *to)
@@ -947,10 +942,10 @@ void children_hand_over(const struct children *children, struct handover *to)
 		text_to_hex(row->owner, row->owner_bytes, owner);
 		owner[2 * row->owner_bytes] = '\0';
 		config_digest_processes(row_server(children, row), digest);
-		handover_write(to, "child %d %d %d %d %" PRId64 " %s %s %s", row->pid,
+		handover_write(to, "child %d %d %d %d %" PRId64 " %s %s %s %" PRIu64, row->pid,
 			       handover_give(to, row->fds[0]), handover_give(to, row->fds[1]),
 			       handover_give(to, row->fds[2]), row->cgroup, owner, digest,
-			       row_server_name(children, row));
+			       row_server_name(children, row), row->id);
 	}
 }
 
@@ -961,6 +956,7 @@ struct left_child {
 	char owner[2 * IPC_OWNER_BYTES + 1];
 	char digest[CONFIG_DIGEST_BYTES + 1];
 	char server[64 + 1];
+	uint64_t id;
 };
 
 /* Its number, where the same processes are made today; SERVERS_MAX: there is none. */
@@ -988,7 +984,7 @@ static void kill_left(struct children *children, const struct left_child *left)
 
 static void row_take_over(struct children *children, const struct left_child *left, uint32_t server)
 {
-	struct ipc_message start = { .start = { INHERITED_BIT | ++children->inherited, server } };
+	struct ipc_message start = { .start = { left->id, server } };
 	struct row *row = row_new(children, &start);
 
 	CHECK(left->pid > 1 && server < children->config->server_count);
@@ -1011,11 +1007,14 @@ size_t children_take_over(struct children *children, struct handover *from)
 	while ((line = handover_next(from, "child", &at)) != NULL) {
 		uint32_t server = SERVERS_MAX;
 
-		if (sscanf(line, "%d %d %d %d %" SCNd64 " %128s %64s %64s", &left.pid, &left.fds[0],
-			   &left.fds[1], &left.fds[2], &left.cgroup, left.owner, left.digest,
-			   left.server) != 8 ||
+		left.id = 0;
+		if (sscanf(line, "%d %d %d %d %" SCNd64 " %128s %64s %64s %" SCNu64, &left.pid,
+			   &left.fds[0], &left.fds[1], &left.fds[2], &left.cgroup, left.owner,
+			   left.digest, left.server, &left.id) < 8 ||
 		    left.pid <= 1)
 			continue;
+		if (left.id == 0)
+			left.id = INHERITED_BIT | (uint64_t)left.pid;
 		for (size_t i = 0; i < ARRAY_LEN(left.fds); i++)
 			left.fds[i] = handover_take(from, left.fds[i]);
 		server = find_server_of(children, &left);

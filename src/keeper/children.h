@@ -55,7 +55,6 @@ struct children {
 	int pipes_below;          /* descriptors that copies of pipes may have */
 	bool owes_end;            /* IPC_INHERIT_END, once what is inherited has been told */
 	enum ipc_upgrade outcome; /* goes with it */
-	uint64_t inherited;       /* numbers given to children of gateways that have died */
 	struct {
 		uint64_t question;
 		bool is_allowed;

@@ -1193,6 +1193,9 @@ static void say_owner(int keeper_fd, uint64_t child, const char *owner)
 		_exit(9);
 }
 
+/* Each gateway gives so many numbers, from its own pid times as many on. */
+#define HEIR_NUMBERS 4
+
 /* Says what it inherits, and that it can be used. */
 static void take_inherited(const struct ipc_message *message, const int fds[IPC_FDS_MAX])
 {
@@ -1200,6 +1203,7 @@ static void take_inherited(const struct ipc_message *message, const int fds[IPC_
 	char bytes[16] = "";
 
 	say("inherited %d\n", message->inherit.pid);
+	say("numbered by %d\n", (int)(message->inherit.child / HEIR_NUMBERS));
 	say("of %.*s, server %u, blocking %d\n", SLICE_ARG(message->texts[0]),
 	    message->inherit.server, !(fcntl(fds[0], F_GETFL) & O_NONBLOCK));
 	if (write(fds[0], "hello\n", 6) != 6 || poll(&p, 1, WAIT_MS) != 1 ||
@@ -1211,44 +1215,46 @@ static void take_inherited(const struct ipc_message *message, const int fds[IPC_
 /* Three children: one with an owner, which it tries to change; one without; one that it has closed. */
 static int gateway_heir(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
+	uint64_t number = (uint64_t)getpid() * HEIR_NUMBERS;
 	int fds[IPC_FDS_MAX];
 	struct ipc_message message;
 	int first;
 
 	(void)config, (void)listeners, (void)count;
 	say("gateway %d\n", getpid());
-	ask(keeper_fd, IPC_START, CAT, 1, 0);
+	ask(keeper_fd, IPC_START, CAT, number, 0);
 	for (message = hear(keeper_fd, fds); message.type == IPC_INHERIT;
 	     message = hear(keeper_fd, fds))
 		take_inherited(&message, fds);
 	fcntl(fds[0], F_SETFL, 0);
 	first = message.started.pid;
 	ask(keeper_fd, IPC_START, CAT, ((uint64_t)1 << 62) | 1, 0); /* not its to give */
-	say_owner(keeper_fd, 1, "alice");
-	say_owner(keeper_fd, 1, "mallory");
-	start_child(keeper_fd, CAT, 2, fds);
-	say("other %d\n", start_child(keeper_fd, CAT, 3, fds));
-	say_owner(keeper_fd, 3, "bob");
-	ask(keeper_fd, IPC_CLOSE, 0, 3, 0);
+	say_owner(keeper_fd, number, "alice");
+	say_owner(keeper_fd, number, "mallory");
+	start_child(keeper_fd, CAT, number + 1, fds);
+	say("other %d\n", start_child(keeper_fd, CAT, number + 2, fds));
+	say_owner(keeper_fd, number + 2, "bob");
+	ask(keeper_fd, IPC_CLOSE, 0, number + 2, 0);
 	say("child %d\n", first);
 	return serve_until_drain(keeper_fd);
 }
 
 /*
- * SEC-61: a child that has an owner outlives the gateway, and is the first owner's; one that was there at the third
- * death is not. What is closed, or has no owner, ends.
+ * SEC-61: a child that has an owner outlives the gateway, with its number, and is the first owner's; one that was
+ * there at the third death is not. What is closed, or has no owner, ends.
  */
 static void child_outlives_the_gateway(void **state)
 {
-	pid_t child = 0, other, gateway;
+	pid_t child = 0, other, gateways[4];
 
 	start(gateway_heir, "");
 	for (int deaths = 0; deaths < 4; deaths++) {
-		gateway = next_number("gateway ");
+		gateways[deaths] = next_number("gateway ");
 		/* Of each gateway before one, but for the first one's in the end. */
 		for (int i = 0; i < deaths - (deaths == 3); i++) {
 			pid_t inherited = next_number("inherited ");
 
+			assert_int_equal(next_number("numbered by "), gateways[i + (deaths == 3)]);
 			assert_string_equal(next_line(), "of alice, server 0, blocking 0");
 			assert_string_equal(next_line(), "hello");
 			assert_int_equal(inherited == child, i == 0 && deaths < 3);
@@ -1260,7 +1266,7 @@ static void child_outlives_the_gateway(void **state)
 			next_number("child ");
 		if (deaths == 3)
 			break;
-		assert_int_equal(kill(gateway, SIGKILL), 0);
+		assert_int_equal(kill(gateways[deaths], SIGKILL), 0);
 		assert_gone(other);
 	}
 	assert_gone(child);

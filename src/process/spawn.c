@@ -24,7 +24,7 @@
 struct spawner {
 	const struct spawner_ops *ops;
 	struct ipc_channel channel;
-	uint64_t last_id;
+	uint32_t last_number;           /* without pipe_states */
 	uint64_t last_reload;           /* number of the last order */
 	struct map by_id;               /* struct spawned */
 	struct map questions;           /* struct spawner_question */
@@ -153,7 +153,7 @@ bool spawner_use_pipe_states(struct spawner *spawner, int fd)
 {
 	void *states = mmap(NULL, PIPE_STATES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	CHECK(spawner->pipe_states == NULL);
+	CHECK(spawner->pipe_states == NULL && spawner->last_number == 0);
 	if (states == MAP_FAILED)
 		return false;
 	spawner->pipe_states = states;
@@ -228,13 +228,20 @@ void spawner_note_text(struct spawner *spawner, enum ipc_text kind)
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_TEXT, .text = { kind } });
 }
 
+/* For a process or a question. */
+static uint64_t next_number(struct spawner *spawner)
+{
+	return ++*(spawner->pipe_states != NULL ? &spawner->pipe_states[0].last_id :
+						  &spawner->last_number);
+}
+
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)
 {
 	/* If there is no copy (too many descriptors are open), the answer is no. */
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	CHECK(question->on_answer != NULL && fd >= 0);
-	question->id = ++spawner->last_id;
+	question->id = next_number(spawner);
 	map_insert(&spawner->questions, question->id, question);
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_JUDGE,
 						     .judge = { question->id },
@@ -260,7 +267,7 @@ void spawned_inherit(struct spawned *spawned, struct spawner *spawner, uint64_t 
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
 		   struct slice claims, const struct spawned_ops *ops)
 {
-	spawned_inherit(spawned, spawner, ++spawner->last_id, ops);
+	spawned_inherit(spawned, spawner, next_number(spawner), ops);
 	if (claims.n > CLAIMS_BYTES_MAX)
 		claims.n = 0;
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_START,

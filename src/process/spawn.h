@@ -15,7 +15,8 @@ struct spawner;
 
 /*
  * What the next gateway has to know of the pipes to a process if this one dies. In memory that all
- * gateways of a keeper share, indexed by the process's number.
+ * gateways of a keeper share, indexed by the process's pid. That of pid 0, which is none, has the number that
+ * a process was given last.
  */
 struct pipe_state {
 	uint32_t last_id; /* of the requests sent to it: the next gateway goes on behind it */
@@ -28,7 +29,8 @@ struct pipe_state {
 struct spawned {
 	const struct spawned_ops *ops;
 	struct spawner *spawner;
-	uint64_t id; /* never reused */
+	uint64_t
+		id; /* never reused by a gateway of this keeper; the next one knows the process by it, too */
 };
 
 struct spawned_ops {
@@ -58,7 +60,7 @@ struct spawner_ops {
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
 void spawner_free(struct spawner **spawner);
-/* From now on the states of pipes are in this memory file, which stays open. False: it cannot be. */
+/* From now on the states of pipes are in this memory file, which stays open; before anything is started. False: it cannot be. */
 bool spawner_use_pipe_states(struct spawner *spawner, int fd);
 /* That of this process; never NULL. */
 struct pipe_state *spawner_pipe_state(struct spawner *spawner, int pid);

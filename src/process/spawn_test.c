@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -197,6 +198,26 @@ static void messages_without_descriptors_end_no_process(void **state)
 	assert_int_equal(heard, 1);
 }
 
+/* The next gateway shares the memory: what one has called a process is no other's name. */
+static void numbers_go_on_in_the_next_gateway(void **state)
+{
+	int fd = memfd_create("pipes", MFD_CLOEXEC);
+	struct asked asked;
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PIPE_STATES_BYTES), 0);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_true(spawner_use_pipe_states(keeper.spawner, fd));
+		close(ask(&asked, &id));
+		assert_int_equal(id, i);
+		spawner_drop_question(keeper.spawner, &asked.question);
+		fake_keeper_fini(&keeper);
+		fake_keeper_init(&keeper, loop);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +225,7 @@ int main(void)
 		TEST(nobody_waits_for_an_answer_any_more),
 		TEST(pipes_of_a_forgotten_child_are_closed),
 		TEST(messages_without_descriptors_end_no_process),
+		TEST(numbers_go_on_in_the_next_gateway),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -599,7 +599,7 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	int level = call->client->level; /* read first: the retry may end the client */
 	enum parked_retry outcome;
 
-	if (seal->kind != SEAL_PARKED || !seal->is_of_this_process || parked == NULL)
+	if (seal->kind != SEAL_PARKED || parked == NULL)
 		return PARKED_RETRY_STALE;
 	bridged = of_parked(parked);
 	if (parked->call != NULL) /* another request already waits for it */
@@ -633,7 +633,7 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 	at_end(buf_fini) struct buf text = { 0 };
 	struct envelope unsealed;
 
-	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
+	call->preferred_child = seal->child;
 	splice_append(&text, env->text, &edit, 1, 0);
 	if (scan_envelope(buf_slice(&text), &call->client->router->limits, 0, &unsealed, NULL) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */

@@ -150,11 +150,11 @@ static void open_name(struct call *call, const struct envelope *env)
 }
 
 /*
- * Adds the member to the pool that has the task. REASON_DONE: no such task, and the call has been
- * answered.
+ * Adds the member to the pool that has the task, or will have its process. REASON_DONE: no such task, and
+ * the call has been answered.
  */
 static enum reason join_task(struct pool_member *member, struct call *call,
-			     const struct envelope *env)
+			     const struct envelope *env, bool *is_ready_r)
 {
 	struct client *client = member->client;
 	at_end(buf_fini) struct buf claims = { 0 };
@@ -166,11 +166,14 @@ static enum reason join_task(struct pool_member *member, struct call *call,
 	open_name(call, env);
 	if (call->task != NULL)
 		upstream = modern_tasks_find_upstream(client, buf_slice(&claims), call->task);
+	if (upstream == NULL && call->task != NULL && modern_tasks_is_coming(client, call->task))
+		return pool_join_request(member, env->client_capabilities.text, is_ready_r);
 	if (upstream == NULL) {
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));
 		return REASON_DONE;
 	}
+	*is_ready_r = true;
 	pool_join_as(member, upstream->pool);
 	/* What the client can be asked, in a pool whose clients differ in that. */
 	if (upstream->pool->principal == NULL) {
@@ -210,10 +213,9 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	if (!call_record(call, &request->client, principal, env, admitted_origin(admitted))) {
 		reason = REASON_UNRECORDED;
 	} else if (call->method->id == METHOD_TASKS) {
-		reason = join_task(&request->member, call, env);
+		reason = join_task(&request->member, call, env, &is_ready);
 		if (reason == REASON_DONE)
 			return; /* there is no such task */
-		is_ready = true;
 	} else {
 		reason = pool_join_request(&request->member, env->client_capabilities.text,
 					   &is_ready);

@@ -148,6 +148,19 @@ bool kept_pools_take_line(struct kept_pools *pools, struct slice line)
 
 /* ---- processes ---- */
 
+bool kept_pools_hold(const struct kept_pools *pools, const struct server *server, uint64_t child)
+{
+	LIST_FOREACH(node, &pools->list) {
+		LIST_FOREACH(at, &kept_pool_at(node)->processes) {
+			const struct upstream *held = container_of(at, struct upstream, link);
+
+			if (held->server == server && upstream_child_number(held) == child)
+				return true;
+		}
+	}
+	return false;
+}
+
 static void digest_pool(const struct pool *pool, struct digest *digest_r)
 {
 	struct slice server = slice_str(pool->server->conf.name), class = slice_str(pool->class);
@@ -240,11 +253,16 @@ void kept_pool_end(struct pool *pool)
 	pools_of(pool)->on_change(pools_of(pool), false);
 }
 
+bool kept_pool_has_processes(const struct pool *pool)
+{
+	return pool->kept != NULL && !list_is_empty(&pool->kept->processes);
+}
+
 struct upstream *kept_pool_take_process(struct pool *pool)
 {
 	struct kept_pools *pools = pools_of(pool);
 	const struct revision *agreed;
-	struct upstream *process;
+	struct upstream *process = NULL;
 	struct kept_pool *one;
 	struct slice line;
 	struct digest id;
@@ -253,22 +271,25 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 	one = find_pool(pools, &id, pool);
 	if (one == NULL || list_is_empty(&one->processes))
 		return NULL;
-	process = container_of(one->processes.next, struct upstream, link);
 	line = kept_line(&one->line);
 	agreed = kept_line_revision(scan_member(line, SLICE_LIT("agreed")));
-	list_remove(&process->link);
-	if (process->server == pool->server && agreed != NULL) {
+	while (process == NULL && !list_is_empty(&one->processes)) {
+		process = container_of(one->processes.next, struct upstream, link);
+		list_remove(&process->link);
+		if (process->server == pool->server && agreed != NULL)
+			break;
+		upstream_close(process, REASON_RETIRED);
+		process = NULL;
+	}
+	if (process != NULL) {
 		process->revision = agreed;
 		msg_unref(&pool->inherited_result);
 		pool->inherited_result = msg_new(scan_member(line, SLICE_LIT("described")).text);
-		/* If this gateway dies before the process has answered, the next one needs the line, too. */
-		if (!pool_is_leased(pool)) {
-			one->pool = pool;
-			pool->kept = one;
-		}
-	} else {
-		upstream_close(process, REASON_RETIRED);
-		process = NULL;
+	}
+	/* If this gateway dies before the process has answered, the next one needs the line, too. */
+	if (process != NULL && !pool_is_leased(pool)) {
+		one->pool = pool;
+		pool->kept = one;
 	}
 	if (list_is_empty(&one->processes) && one->pool == NULL) {
 		kept_pool_drop(one);

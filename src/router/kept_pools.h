@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/list.h"
@@ -22,6 +23,7 @@
 
 struct pool;
 struct revision;
+struct server;
 struct upstream;
 
 #define KEPT_POOL_BEGIN "{\"pool\":"
@@ -60,6 +62,9 @@ void kept_pools_forget_idle(struct kept_pools *pools);
 /* Forgets all, and stops the processes that are held. */
 void kept_pools_drop_all(struct kept_pools *pools);
 
+/* Whether a process of this number is held for a pool of this server. */
+bool kept_pools_hold(const struct kept_pools *pools, const struct server *server, uint64_t child);
+
 /*
  * A process of a shared pool serves: the next gateway can go on with it, unless it may ask clients and does
  * not say during which call, as it could ask one of that gateway's for a call of this one.
@@ -76,3 +81,5 @@ void kept_pool_end(struct pool *pool);
  * which its server has described itself; NULL: none.
  */
 struct upstream *kept_pool_take_process(struct pool *pool);
+/* Whether, after one was taken, there are more. */
+bool kept_pool_has_processes(const struct pool *pool);

@@ -72,8 +72,8 @@ struct task_id *task_id_open(const struct client *client, struct json name, stru
 	if (seal_open(&client->router->seal_keys, &binding, name, clock_wall_ms() / 1000, &plain,
 		      &seal, err) < 0)
 		return NULL;
-	if (seal.kind != SEAL_TASK || !seal.is_of_this_process) {
-		error_set(err, ERROR_INVALID, "it is of another gateway process");
+	if (seal.kind != SEAL_TASK) {
+		error_set(err, ERROR_INVALID, "it is no task's");
 		return NULL;
 	}
 	id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
@@ -134,6 +134,19 @@ struct upstream *modern_tasks_find_upstream(const struct client *client, struct 
 			return upstream;
 	}
 	return NULL;
+}
+
+bool modern_tasks_is_coming(const struct client *client, const struct task_id *id)
+{
+	const struct router *router = client->router;
+
+	LIST_FOREACH(node, &router->slots.pools) {
+		const struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == client->server && pool_is_taking(pool, id->child))
+			return true;
+	}
+	return kept_pools_hold(&router->kept_sessions.pools, client->server, id->child);
 }
 
 /* ---- statements about tasks ---- */

@@ -59,6 +59,8 @@ bool modern_tasks_are_known(const struct router *router, const struct server *se
  */
 struct upstream *modern_tasks_find_upstream(const struct client *client, struct slice claims,
 					    const struct task_id *id);
+/* Whether that process served the gateway before, and does not serve yet. bridging.md §4.2 */
+bool modern_tasks_is_coming(const struct client *client, const struct task_id *id);
 
 /* ---- statements about tasks ---- */
 

@@ -685,7 +685,7 @@ enum reason pool_grow(struct pool *pool)
 	else if (pool_era_is_awaited(pool))
 		return REASON_NONE;
 	needed = pool_upstreams_needed(pool);
-	while (reason == REASON_NONE && pool->starting < needed)
+	while (reason == REASON_NONE && (pool->starting < needed || kept_pool_has_processes(pool)))
 		reason = pool_start_upstream(pool);
 	if (reason != REASON_NONE && !timer_is_running(&pool->retry) && !pool->is_waiting &&
 	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_starved(pool) ||

@@ -178,6 +178,18 @@ struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_numb
 	return NULL;
 }
 
+bool pool_is_taking(const struct pool *pool, uint64_t child_number)
+{
+	LIST_FOREACH(node, &pool->upstreams) {
+		const struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->is_inherited && !upstream_is_serving(upstream) &&
+		    upstream_child_number(upstream) == child_number)
+			return true;
+	}
+	return false;
+}
+
 const struct principal *pool_principal_of(const struct upstream *upstream)
 {
 	if (upstream->client != NULL)

@@ -113,6 +113,8 @@ bool pool_may_load(const struct upstream *upstream, bool is_list);
 struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list);
 /* The upstream of this process, if it serves; NULL: none in the pool. */
 struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number);
+/* Whether it has this process of the gateway before, which does not serve yet. */
+bool pool_is_taking(const struct pool *pool, uint64_t child_number);
 /* Whether calls or list requests wait for an upstream. */
 bool pool_is_waited_for(const struct pool *pool);
 

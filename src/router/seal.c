@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plaintext, with big-endian numbers:
- * 	kind 1, round 4, instance 8, child 8, call 16, issued 8, expires 8,
+ * 	kind 1, round 4, child 8, call 16, issued 8, expires 8,
  * 	caller 32, digest 32, text
  * It was made by this program, or another version of it, so only length and kind are checked.
  */
@@ -23,14 +23,14 @@
 #include "router/server_request.h"
 #include "session/principal.h"
 
-#define FORMAT "g1."
+#define FORMAT "g2."
 #define HEAD_CHARS (sizeof(FORMAT) - 1 + SEAL_KID_CHARS + 1)
-#define LABEL "mcpgated requestState g1"
-#define NAME_LABEL "mcpgated task id g1"
+#define LABEL "mcpgated requestState g2"
+#define NAME_LABEL "mcpgated task id g2"
 #define SALT_BYTES 12
 #define NONCE_BYTES 12
 #define TAG_BYTES 16
-#define FIELD_BYTES (1 + 4 + 8 + 8 + SEAL_CALL_BYTES + 8 + 8 + DIGEST_BYTES + DIGEST_BYTES)
+#define FIELD_BYTES (1 + 4 + 8 + SEAL_CALL_BYTES + 8 + 8 + DIGEST_BYTES + DIGEST_BYTES)
 #define LEAST_BYTES (SALT_BYTES + NONCE_BYTES + FIELD_BYTES + TAG_BYTES)
 #define MOST_BYTES (LEAST_BYTES + SEAL_TEXT_MAX)
 
@@ -58,7 +58,6 @@ void seal_keys_init(struct seal_keys *keys, const unsigned char *kept, size_t co
 {
 	CHECK(count <= SEAL_KEPT_MAX);
 	*keys = (struct seal_keys){ .kept_count = count };
-	random_bytes(&keys->instance, sizeof(keys->instance));
 	random_bytes(keys->process.bytes, sizeof(keys->process.bytes));
 	set_kid(&keys->process);
 	for (size_t i = 0; i < count; i++) {
@@ -165,7 +164,7 @@ static void digest_caller(const struct identity *caller, struct digest *digest_r
 	digest_bytes(buf_slice(&text), digest_r);
 }
 
-static void append_fields(struct buf *out, uint64_t instance, const struct seal_binding *binding,
+static void append_fields(struct buf *out, const struct seal_binding *binding,
 			  const struct seal *seal)
 {
 	struct digest caller;
@@ -173,7 +172,6 @@ static void append_fields(struct buf *out, uint64_t instance, const struct seal_
 	digest_caller(binding->caller, &caller);
 	append_number(out, seal->kind, 1);
 	append_number(out, seal->round, 4);
-	append_number(out, instance, 8);
 	append_number(out, seal->child, 8);
 	buf_append(out, seal->call, sizeof(seal->call));
 	append_number(out, seal->issued_at_s, 8);
@@ -215,7 +213,7 @@ void seal_append(struct buf *out, const struct seal_keys *keys, const struct sea
 	CHECK(seal->text.n <= SEAL_TEXT_MAX);
 	buf_reserve(&bytes, SALT_BYTES + NONCE_BYTES);
 	bytes.len = SALT_BYTES + NONCE_BYTES;
-	append_fields(&bytes, keys->instance, binding, seal);
+	append_fields(&bytes, binding, seal);
 	buf_append_slice(&bytes, seal->text);
 	buf_reserve(&bytes, TAG_BYTES);
 	text = (unsigned char *)bytes.data;
@@ -286,7 +284,6 @@ int seal_open(const struct seal_keys *keys, const struct seal_binding *binding, 
 		return -1;
 	*seal_r = (struct seal){ .kind = (enum seal_kind)take_number(&at, 1) };
 	seal_r->round = (uint32_t)take_number(&at, 4);
-	seal_r->is_of_this_process = take_number(&at, 8) == keys->instance;
 	seal_r->child = take_number(&at, 8);
 	memcpy(seal_r->call, at, sizeof(seal_r->call));
 	at += sizeof(seal_r->call);

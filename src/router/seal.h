@@ -4,12 +4,12 @@
  * are brought back, encrypted and authenticated, so that the gateway need not store it and nobody
  * else can have made it.
  *
- *	"g1." kid "." base64url(salt, nonce, AEAD(plaintext))
+ *	"g2." kid "." base64url(salt, nonce, AEAD(plaintext))
  *
  * The AEAD is AES-256-GCM. Each text has its own key: HMAC-SHA-256(key, label, salt), with 96
  * random bits of salt besides the 96 random bits of nonce. Two texts share both key and nonce only
  * if 192 random bits are equal, which among 2^64 texts of one key has a probability of 2^-65; so
- * nobody has to count how many texts a key has sealed. The associated data is "g1." and the name of
+ * nobody has to count how many texts a key has sealed. The associated data is "g2." and the name of
  * the server.
  *
  * Opens no files: the caller provides the keys. bridging.md §2.6
@@ -42,7 +42,6 @@ struct seal_key {
 
 /* The keys that open texts and seal new ones. */
 struct seal_keys {
-	uint64_t instance;       /* this process; child numbers are only valid within it */
 	struct seal_key process; /* for SEAL_PARKED; ends with the process, as parked calls do */
 	struct seal_key kept[SEAL_KEPT_MAX]; /* for the other kinds; the first one seals */
 	size_t kept_count;
@@ -67,8 +66,7 @@ enum seal_kind {
 struct seal {
 	enum seal_kind kind;
 	uint32_t round;
-	uint64_t child;                      /* the one that asked: cid */
-	bool is_of_this_process;             /* on opening; if false, `child` is meaningless */
+	uint64_t child; /* the one that asked (process/spawn.h); it may be gone */
 	unsigned char call[SEAL_CALL_BYTES]; /* for SEAL_PARKED: which call */
 	uint64_t issued_at_s;                /* wall clock */
 	uint64_t expires_at_s;               /* UINT64_MAX: never */

@@ -108,13 +108,12 @@ static bool await(struct call *call, const struct envelope *env, const struct se
 }
 
 /*
- * The call runs at the process that asked, which may remember it; a process of another gateway is
- * not that one.
+ * The call runs at the process that asked, which may remember it, if it is still there.
  */
 static void replay_accepted(struct call *call, const struct envelope *env, const struct seal *seal,
 			    url_replay_fn *run)
 {
-	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
+	call->preferred_child = seal->child;
 	if (call->preferred_child == 0 || !await(call, env, seal, run))
 		run(call, env);
 }
@@ -144,8 +143,7 @@ void url_replay_take(struct call *call, const struct envelope *env, const struct
 		replay_accepted(call, env, seal, run);
 		break;
 	case URL_ANSWERS_PARTIAL:
-		result_send_url_elicitations(call, seal->is_of_this_process ? seal->child : 0,
-					     buf_slice(&left));
+		result_send_url_elicitations(call, seal->child, buf_slice(&left));
 		break;
 	case URL_ANSWERS_DECLINED:
 		answer_declined(call);

@@ -181,27 +181,6 @@ static void processes_that_go(void **state)
 	was_answered(asker, 0, DONE("5"));
 }
 
-/* Another gateway has counted its processes as this one does: who waits there is not waited for here. */
-static void states_of_another_gateway(void **state)
-{
-	struct asker *asker = start_call();
-	const char *given;
-
-	says(process(0), WANTS("2", URL("'a'", "'u:1'") "," URL("'b'", "'u:2'")));
-	given = was_asked(asker, "{'e1':" REQUEST("'u:1'") ",'e2':" REQUEST("'u:2'") "}");
-	router.seal_keys.instance++;
-	asker = ask_again("4", given, "{'e1':" ACCEPT ",'e2':" ACCEPT "}");
-	hears(process(0), CALLED("3"));
-	says(process(0), RESULT("3"));
-	was_answered(asker, 0, DONE("4"));
-	asker = ask_again("5", given, "{'e1':" ACCEPT "}");
-	given = was_asked(asker, "{'e2':" REQUEST("'u:2'") "}");
-	asker = ask_again("6", given, "{'e2':" ACCEPT "}");
-	hears(process(0), CALLED("4"));
-	says(process(0), RESULT("4"));
-	was_answered(asker, 0, DONE("6"));
-}
-
 /* In one turn the URLs become complete, and whoever waits for that leaves. */
 static void who_leaves_when_all_is_complete(void **state)
 {
@@ -372,7 +351,6 @@ static const struct CMUnitTest tests[] = {
 	REPLAY_TEST(the_wait_is_bounded),
 	REPLAY_TEST(nothing_is_held),
 	REPLAY_TEST(processes_that_go),
-	REPLAY_TEST(states_of_another_gateway),
 	REPLAY_TEST(who_leaves_when_all_is_complete),
 	REPLAY_TEST(answers_that_do_not_do),
 	REPLAY_TEST(states_of_others),

@@ -25,14 +25,19 @@ def servers(isolation="session", **more):
     return {"main": dict({"script": {}, "isolation": isolation}, **more)}
 
 
-def saved(state):
-    """The lines of what is on the disk, without those of pools, which are of no session."""
+def lines_saved(state):
+    """Those of what is on the disk."""
     folder = os.path.join(state, "mcpgated")
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         if name.startswith("sessions-") and not name.endswith((".lock", ".new")):
-            with open(os.path.join(state, "mcpgated", name)) as f:
-                return [line for line in f.read().splitlines()[1:] if not line.startswith('{"pool":')]
+            with open(os.path.join(folder, name)) as f:
+                return f.read().splitlines()[1:]
     return []
+
+
+def saved(state):
+    """Those of sessions; the others are of pools."""
+    return [line for line in lines_saved(state) if not line.startswith('{"pool":')]
 
 
 class Daemons:

@@ -82,7 +82,7 @@ def asked_and_answered(t):
     c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
     requests, state = c.asked()
     eq(requests, {"r1": {"method": "elicitation/create", "params": FORM}})
-    ok(state.startswith("g1."), state)
+    ok(state.startswith("g2."), state)
     eq(json.loads(c.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
     eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state", "MOD-MRTR-04: once")
 
@@ -133,7 +133,7 @@ def states_of_others(t):
     other = Caller(t, [["text", "other arguments"]])
     elsewhere = Caller(t, c.params["arguments"]["steps"], server="one")
     wrong = [lambda: c.refused(state[:-2] + ("A" if state[-2] != "A" else "B") + state[-1], {"r1": ACCEPT}),
-             lambda: c.refused("g1.x", {"r1": ACCEPT}), lambda: c.refused("", {"r1": ACCEPT}),
+             lambda: c.refused("g2.x", {"r1": ACCEPT}), lambda: c.refused("", {"r1": ACCEPT}),
              lambda: other.refused(state, {"r1": ACCEPT}), lambda: elsewhere.refused(state, {"r1": ACCEPT}),
              lambda: c.refused(state, {"r1": ACCEPT}, name="echo")]
     for attempt in wrong:

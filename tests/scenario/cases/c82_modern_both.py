@@ -104,9 +104,9 @@ def state_of_a_server(t):
     eq(requests, ELICIT)
     eq(json.loads(c.text(second, {"q": ACCEPT})), {"q": ACCEPT})
     eq([p.get("requestState") for p in sent(t, "main", "tools/call") if p["arguments"] == c.params["arguments"]], [None, "1", "2"])
-    ok(first.startswith("g1.") and first != second, "sealed")
+    ok(first.startswith("g2.") and first != second, "sealed")
     other = Rounds(t, [["told"]])
-    for wrong in (first[:-3] + "AAA", "1", "g1.x"):
+    for wrong in (first[:-3] + "AAA", "1", "g2.x"):
         eq(c.refused(wrong, answers), "invalid_request_state")
     eq(other.refused(first, answers), "invalid_request_state", "of another request")
 

@@ -8,6 +8,8 @@ import mcp
 import wire
 from c80_stateless import META, ask, begin, fields, listen, message, messages_of
 from c81_parked import ACCEPT, ALICE, BOB, FORM, TOKENS
+from c106_sessions_kept import kill_gateway, lines_saved
+from c112_upgrade import upgrade
 from harness import case, eq, ok, wait_for
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -57,7 +59,7 @@ def a_call_becomes_a_task(t):
     """MOD-TASK-01 MOD-TASK-02 MOD-RES-02: it is asked about by an id that is not the server's, until it has its result."""
     for server in ("main", "all"):
         task = made(t, server, ["sleep", 1.5], ["job", DONE])
-        ok(task.startswith("g1.") and task.count(".") == 2, "not the server's own", task)
+        ok(task.startswith("g2.") and task.count(".") == 2, "not the server's own", task)
         eq(state(t, server, task)["status"], "working")
         done = wait_for(lambda: (s := state(t, server, task))["status"] == "completed" and s, 3, "its end")
         eq((done["result"], done["ttlMs"], done["createdAt"]), (DONE["result"], 3000, "2026-01-01T00:00:00Z"))
@@ -116,7 +118,7 @@ def tasks_that_are_not_there(t):
     pid = t.daemon.children("main")[0]
     before = sum(m.get("method") == "tasks/get" for m in t.daemon.messages(pid))
     body, _, rest = task.partition(".")
-    for wrong in ("there", "x", "g1.", task[:-2], task[:-2] + "AA", task + "A", "g1." + rest[::-1], "0" * 4000):
+    for wrong in ("there", "x", "g2.", task[:-2], task[:-2] + "AA", task + "A", "g2." + rest[::-1], "0" * 4000):
         for method in ("tasks/get", "tasks/update", "tasks/cancel"):
             eq(refused(t, "main", method, wrong), (400, -32602), wrong[:40])
     for wrong in (7, None, [task], {"a": task}):
@@ -342,22 +344,30 @@ def tasks_of_others(t):
         eq(sum(m.get("method") == "tasks/get" for p in pids for m in t.daemon.messages(p)), 1, "only its owner is asked for")
 
 
-@case(own=True, servers={"main": SERVERS["main"]}, config=CONFIG)
-def tasks_end_with_the_gateway(t):
-    """MOD-TASK-02 bridging.md §4: after another gateway process has taken over, as after a restart, a task is not there: -32602."""
-    task = made(t, "main")
-    before = t.daemon.gateway
-    t.expect_error_log("gateway_exit")
-    os.kill(before, signal.SIGKILL)
-    wait_for(lambda: t.daemon.find_gateway() not in (None, before), 5, "the next gateway")
-    t.daemon.gateway = t.daemon.find_gateway()
-    eq(refused(t, "main", "tasks/get", task), (400, -32602))
-    fresh = made(t, "main")
-    eq(refused(t, "main", "tasks/get", task), (400, -32602), "its number may be another's now")
-    eq(state(t, "main", fresh)["status"], "working")
-    other = t.start({"main": SERVERS["main"]}, CONFIG)
-    body = message("tasks/get", {"taskId": fresh}, caps=KNOWS)
-    response = begin(t, "main", body, conn=t.conn(address=other.address)).response()
+@case(daemon=False, deadline=60)
+def tasks_go_on_with_their_process(t):
+    """MOD-TASK-02 bridging.md §4.2: after the death of the gateway and after an upgrade; those of a process that has gone, or of another daemon, do not."""
+    both, config = {server: {"script": MODERN, "isolation": server} for server in ("principal", "shared")}, {"defaults": {"era": "modern"}}
+    t.start(both, config)
+    gone, tasks = made(t, "shared", task_id="x"), {}
+    wait_for(lambda: t.daemon.children("shared"), 5, "its process")
+    os.kill(t.daemon.children("shared")[0], signal.SIGKILL)
+    wait_for(lambda: not t.daemon.children("shared"), 5, "it has gone")
+    for server in both:
+        tasks[server] = made(t, server, ["sleep", 0.2], ["job", DONE])
+    processes = [t.daemon.children(server) for server in both]
+    wait_for(lambda: len(lines_saved(t.daemon.dir)) == 2, 10, "their pools are noted")
+    for disturb in (kill_gateway, upgrade):
+        disturb(t)
+        for server in both:
+            wait_for(lambda: state(t, server, tasks[server])["status"] == "completed", 5, "its result")
+            eq(state(t, server, tasks[server])["result"]["content"][0]["text"], "done")
+            ok(made(t, server, task_id="t2") not in tasks.values(), "another one")
+        eq(refused(t, "shared", "tasks/get", gone), (400, -32602))
+        eq([t.daemon.children(server) for server in both], processes)
+    other = t.start(both, config)
+    body = message("tasks/get", {"taskId": tasks["shared"]}, caps=KNOWS)
+    response = begin(t, "shared", body, conn=t.conn(address=other.address)).response()
     eq((response.status, messages_of(response)[0]["error"]["code"]), (400, -32602), "of another daemon, as after its restart")
 
 
