@@ -276,12 +276,11 @@ static void use_router(struct gateway *g)
 
 static void use_servers(struct gateway *g, struct next *next)
 {
-	struct buf pins = { 0 };
+	at_end(buf_fini) struct buf pins = { 0 };
 
 	pin_memory_leave(&g->pin_memory, &pins);
 	server_table_use(&g->table, next->config, next->numbers);
 	pin_memory_return(&g->pin_memory, g->table.count, buf_slice(&pins));
-	buf_fini(&pins);
 }
 
 static void use_front(struct gateway *g)

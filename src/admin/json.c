@@ -13,6 +13,7 @@
 #include "auth/grant.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "jsonrpc/write.h"
 
 /*
  * ---- value ----
@@ -113,8 +114,7 @@ void value_list_begin(struct buf *out, const char *member)
 void value_list_add(struct buf *out, struct json_t *value)
 {
 	CHECK(out->len > 0);
-	if (out->data[out->len - 1] != '[')
-		buf_append_char(out, ',');
+	write_comma(out);
 	value_write(value, out);
 }
 

@@ -43,21 +43,16 @@ static int check_bounds(struct slice text, struct error *err)
 json_t *document_parse(struct slice text, struct error *err)
 {
 	json_error_t why;
-	json_t *value;
+	json_auto_t *value = NULL;
 
 	if (check_bounds(text, err) < 0)
 		return NULL;
 	value = json_loadb(text.n > 0 ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
-	if (value == NULL) {
+	if (value == NULL)
 		error_set(err, ERROR_SYNTAX, "%s", why.text);
-		return NULL;
-	}
-	if (!json_is_object(value)) {
+	else if (!json_is_object(value))
 		error_set(err, ERROR_INVALID, "it is not a JSON object");
-		json_decref(value);
-		return NULL;
-	}
-	return value;
+	return json_is_object(value) ? json_incref(value) : NULL;
 }
 
 struct slice document_text(const json_t *object, const char *name)
@@ -136,4 +131,12 @@ int issuer_metadata_check(const json_t *document, const char *issuer, struct err
 					 addresses[i]);
 	}
 	return 0;
+}
+
+json_t *issuer_metadata_read(struct slice text, const char *issuer, struct error *err)
+{
+	json_auto_t *document = document_parse(text, err);
+	bool is_good = document != NULL && issuer_metadata_check(document, issuer, err) == 0;
+
+	return is_good ? json_incref(document) : NULL;
 }

@@ -41,3 +41,5 @@ bool document_lists(const json_t *array, struct slice text);
 char *issuer_metadata_url(const char *issuer, size_t at);
 /* Whether the document is this issuer's and its addresses may be used. AUTH-AS-02, AUTH-AS-03 */
 int issuer_metadata_check(const json_t *document, const char *issuer, struct error *err) must_check;
+/* The document, if it is that; the caller's. */
+json_t *issuer_metadata_read(struct slice text, const char *issuer, struct error *err);

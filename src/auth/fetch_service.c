@@ -165,7 +165,7 @@ static void question_tell_token(struct site_question *question, const struct fet
 {
 	struct fetch_answer told = { .status = answer->status };
 	struct error err = { ERROR_NONE, "" };
-	json_t *document = document_parse(answer->body, &err);
+	json_auto_t *document = document_parse(answer->body, &err);
 
 	if (answer->status != 200)
 		word_refusal(document, answer, &err);
@@ -177,8 +177,6 @@ static void question_tell_token(struct site_question *question, const struct fet
 	if (err.kind != ERROR_NONE || told.body.n == 0)
 		told = (struct fetch_answer){ .error = err.text };
 	question_tell(question, &told);
-	if (document != NULL)
-		json_decref(document);
 }
 
 static void question_on_fetched(struct fetch *fetch, const struct fetch_answer *answer)
@@ -283,23 +281,6 @@ static bool site_discover(struct fetch_site *site)
 	return true;
 }
 
-/* A document that can be used (the caller's), or NULL and err. */
-static json_t *site_read_metadata(const struct fetch_site *site, const struct fetch_answer *answer,
-				  struct error *err)
-{
-	json_t *document = NULL;
-
-	if (answer->status != 200)
-		error_set(err, ERROR_INVALID, "%s", answer->error);
-	else
-		document = document_parse(answer->body, err);
-	if (document != NULL && issuer_metadata_check(document, site->issuer, err) < 0) {
-		json_decref(document);
-		document = NULL;
-	}
-	return document;
-}
-
 /* What is not in the metadata any more is not known any more. */
 static void site_take_metadata(struct fetch_site *site, const json_t *document)
 {
@@ -344,11 +325,14 @@ static void site_on_metadata(struct fetch *fetch, const struct fetch_answer *ans
 {
 	struct fetch_site *site = container_of(fetch, struct fetch_site, discovery);
 	struct error err = { ERROR_NONE, "" };
-	json_t *document = site_read_metadata(site, answer, &err);
+	json_auto_t *document = NULL;
 
+	if (answer->status == 200)
+		document = issuer_metadata_read(answer->body, site->issuer, &err);
+	else
+		error_set(&err, ERROR_INVALID, "%s", answer->error);
 	if (document != NULL) {
 		site_take_metadata(site, document);
-		json_decref(document);
 		site_end_discovery(site, answer, true);
 		return;
 	}

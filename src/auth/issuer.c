@@ -112,21 +112,6 @@ static void issuer_note_cause(struct issuer *issuer, const char *what,
 
 /* ---- discovery ---- */
 
-/* A document that can be used (the caller's), or NULL. Whoever fetches has judged, and logs, what it finds. */
-static json_t *issuer_read_metadata(const struct issuer *issuer, const struct fetch_answer *answer,
-				    struct error *err)
-{
-	json_t *document = NULL;
-
-	if (answer->status == 200)
-		document = document_parse(answer->body, err);
-	if (document != NULL && issuer_metadata_check(document, issuer->name, err) < 0) {
-		json_decref(document);
-		document = NULL;
-	}
-	return document;
-}
-
 /* The tag of the set of keys, or none. */
 static void issuer_keep_etag(struct issuer *issuer, struct slice etag)
 {
@@ -160,7 +145,9 @@ static void issuer_on_metadata(struct inquiry *inquiry, const struct fetch_answe
 	struct issuer_errand *errand = container_of(inquiry, struct issuer_errand, inquiry);
 	struct issuer *issuer = container_of(errand, struct issuer, discovery);
 	struct error err = { ERROR_NONE, "" };
-	json_t *document = issuer_read_metadata(issuer, answer, &err);
+	json_t *document = answer->status == 200 ?
+				   issuer_metadata_read(answer->body, issuer->name, &err) :
+				   NULL; /* whoever fetches has judged, and logs, what it finds */
 
 	if (document != NULL) {
 		issuer_take_metadata(issuer, document);

@@ -272,7 +272,7 @@ static void manual_option(const struct option *option, FILE *out)
 {
 	const char *without = option->def != NULL ? option->def : option->otherwise;
 	const char *type = types_get(option)->name;
-	struct buf limits = { 0 };
+	at_end(buf_fini) struct buf limits = { 0 };
 
 	fputs(".TP\n.B ", out);
 	print_roff(option->path, out);
@@ -284,7 +284,6 @@ static void manual_option(const struct option *option, FILE *out)
 			buf_terminate(&limits));
 		print_roff(without, out);
 		fputs(")\n.br\n", out);
-		buf_fini(&limits);
 	}
 	print_roff(option->help, out);
 	fputc('\n', out);

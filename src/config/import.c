@@ -170,7 +170,7 @@ static void tell(struct import *import, struct config_problems *problems, const 
 		 const char *format, ...)
 {
 	unsigned line, column;
-	char *text = NULL;
+	at_end(mem_free) char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
@@ -180,7 +180,6 @@ static void tell(struct import *import, struct config_problems *problems, const 
 	problem_add(problems, "%s:%u:%u: %.220s.%.60s%s%.60s: %s", import->file, line, column,
 		    import->list, import->name, import->member != NULL ? "." : "",
 		    import->member != NULL ? import->member : "", text);
-	free(text);
 }
 
 /* The entry that is converted: one that is not as its client would start it is not started. */

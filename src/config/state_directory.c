@@ -64,11 +64,9 @@ int state_directory_open(bool makes_it, struct error *err)
 	int fd;
 
 	if (path != NULL) {
-		char *first = state_directory_path(); /* of several, with colons */
+		at_end(mem_free) char *first = state_directory_path(); /* of several, with colons */
 
-		fd = state_directory_open_own(AT_FDCWD, first, 0, err);
-		free(first);
-		return fd;
+		return state_directory_open_own(AT_FDCWD, first, 0, err);
 	}
 	path = absolute_path_of("XDG_STATE_HOME");
 	if (path != NULL)

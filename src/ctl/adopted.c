@@ -189,7 +189,7 @@ static int is_ours(const struct dirent *entry)
 void adopted_read(struct adopted_list *list_r)
 {
 	at_end(mem_free) char *folder = line_own_file("conf.d");
-	struct dirent **found = NULL;
+	at_end(mem_free) struct dirent **found = NULL;
 	int count = scandir(folder, &found, is_ours, alphasort);
 
 	*list_r = (struct adopted_list){ .count = 0 };
@@ -201,7 +201,6 @@ void adopted_read(struct adopted_list *list_r)
 		read_one(list_r, path);
 		free(found[i]);
 	}
-	free(found);
 }
 
 void adopted_fini(struct adopted_list *list)

@@ -89,16 +89,15 @@ static char *write_bearer(const struct client_config_server *server, const char 
 static json_t *make_entry(const struct client_config_server *server, const struct kind *kind)
 {
 	json_t *entry = json_object();
-	char *bearer;
 
 	if (kind->type != NULL)
 		json_object_set_new(entry, "type", json_string(kind->type));
 	json_object_set_new(entry, kind->url, json_string(server->url));
 	if (server->takes_token) {
-		bearer = write_bearer(server, kind->token);
+		at_end(mem_free) char *bearer = write_bearer(server, kind->token);
+
 		json_object_set_new(entry, kind->form == FORM_TOML ? "http_headers" : "headers",
 				    json_pack("{s:s}", "Authorization", bearer));
-		free(bearer);
 	}
 	return entry;
 }
@@ -108,18 +107,17 @@ static json_t *make_remote(const struct client_config_server *server)
 {
 	json_t *args = json_pack("[s, s, s]", "-y", "mcp-remote", server->url);
 	json_t *entry = json_object();
-	char *bearer;
 
 	if (strncmp(server->url, "http://", 7) == 0)
 		json_array_append_new(args, json_string("--allow-http"));
 	json_object_set_new(entry, "command", json_string("npx"));
 	json_object_set_new(entry, "args", args);
 	if (server->takes_token) {
-		bearer = write_bearer(server, NULL);
+		at_end(mem_free) char *bearer = write_bearer(server, NULL);
+
 		json_array_append_new(args, json_string("--header"));
 		json_array_append_new(args, json_string("Authorization:${AUTHORIZATION}"));
 		json_object_set_new(entry, "env", json_pack("{s:s}", "AUTHORIZATION", bearer));
-		free(bearer);
 	}
 	return entry;
 }
@@ -246,12 +244,11 @@ const char *client_config_client(size_t i)
 static int client_config_print(const struct client_config_server *servers, size_t count,
 			       const char *client, struct error *err)
 {
-	struct buf names = { 0 };
+	at_end(buf_fini) struct buf names = { 0 };
 
 	CHECK(count > 0);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (strcmp(kinds[i].name, client != NULL ? client : "claude-code") == 0) {
-			buf_fini(&names);
 			for (size_t s = 0; s < count && kinds[i].form == FORM_TOML; s++)
 				print_toml(&servers[s], kinds[i].list, s == 0);
 			if (kinds[i].form != FORM_TOML)
@@ -262,9 +259,7 @@ static int client_config_print(const struct client_config_server *servers, size_
 		}
 		buf_printf(&names, "%s%s", i > 0 ? ", " : "", kinds[i].name);
 	}
-	error_set(err, ERROR_INVALID, "--client takes one of %s", buf_terminate(&names));
-	buf_fini(&names);
-	return -1;
+	return error_set(err, ERROR_INVALID, "--client takes one of %s", buf_terminate(&names));
 }
 
 /* ---- where the servers are ---- */
@@ -399,7 +394,7 @@ static int fail_none_in_daemon(const struct line *line)
 {
 	at_end(mem_free) char *folder = mem_strdup(line->socket);
 	at_end(buf_fini) struct buf text = { 0 };
-	struct dirent **found = NULL;
+	at_end(mem_free) struct dirent **found = NULL;
 	int count = scandir(dirname(folder), &found, is_beside, alphasort);
 
 	buf_printf(
@@ -411,7 +406,6 @@ static int fail_none_in_daemon(const struct line *line)
 			   folder, found[i]->d_name);
 		free(found[i]);
 	}
-	free(found);
 	return line_fail(buf_terminate(&text));
 }
 

@@ -509,7 +509,7 @@ static int run(const struct line *line)
 {
 	const struct command *command = find_command(line->words[0]);
 	int given = line->count - 1;
-	char *why = NULL;
+	at_end(mem_free) char *why = NULL;
 	int status;
 
 	CHECK(line->count > 0);
@@ -525,11 +525,8 @@ static int run(const struct line *line)
 		 !(command->takes_url && line_is_url(line->words[1])))
 		why = mem_printf("a name may only have letters, digits, - and _: mcpgatectl %s %s",
 				 command->name, command->arguments);
-	if (why != NULL) {
-		status = line_refuse_usage(why);
-		free(why);
-		return status;
-	}
+	if (why != NULL)
+		return line_refuse_usage(why);
 	status = check_options(line);
 	if (status >= 0)
 		return status;

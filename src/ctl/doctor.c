@@ -707,14 +707,13 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 	}
 	do {
 		json_t *params = json_pack("{s:o*}", "cursor", cursor);
-		json_t *answer = ask(e, "tools/list", params, LIST_MS);
+		json_auto_t *answer = ask(e, "tools/list", params, LIST_MS);
 		const json_t *result = json_object_get(answer, "result");
 		json_t *next = json_object_get(result, "nextCursor");
 
 		is_good = json_is_array(json_object_get(result, "tools"));
 		count += json_array_size(json_object_get(result, "tools"));
 		cursor = json_is_string(next) ? json_incref(next) : NULL;
-		json_decref(answer);
 	} while (is_good && cursor != NULL && ++pages < PAGES_MAX);
 	if (is_good && pages < PAGES_MAX)
 		finding_print("ok", "tools", "%zu, listed in %.2f s", count,

@@ -245,12 +245,12 @@ static void walk_append_texts(struct buf *out, const json_t *array)
 /* NULL if the text is no response. */
 static json_t *parse_response(struct slice text)
 {
-	json_t *message = document_parse(text, NULL);
+	json_auto_t *message = document_parse(text, NULL);
 
-	if (json_object_get(message, "result") != NULL || json_object_get(message, "error") != NULL)
-		return message;
-	json_decref(message);
-	return NULL;
+	return json_object_get(message, "result") != NULL ||
+			       json_object_get(message, "error") != NULL ?
+		       json_incref(message) :
+		       NULL;
 }
 
 static json_t *find_response(struct slice body)
@@ -289,7 +289,7 @@ static void walk_initialize(const struct walk *walk, const char *token,
 					   .ca = walk->ca,
 					   .may_loopback = walk->is_loopback,
 					   .is_enough = has_response };
-	struct client_reply ignored;
+	at_end(client_reply_fini) struct client_reply ignored = { .status = 0 };
 
 	client_ask_web(&question, answer_r);
 	if (answer_r->status == 200 && answer_r->session != NULL) {
@@ -298,7 +298,6 @@ static void walk_initialize(const struct walk *walk, const char *token,
 		question.session = answer_r->session;
 		question.is_enough = NULL;
 		client_ask_web(&question, &ignored);
-		client_reply_fini(&ignored);
 	}
 }
 
@@ -477,8 +476,8 @@ static void walk_issuer(struct walk *walk, const char *issuer)
 {
 	json_auto_t *document = examine_metadata(walk, issuer);
 	const char *address = document_string(document, "jwks_uri");
-	struct buf why = { 0 };
-	json_t *keys;
+	at_end(buf_fini) struct buf why = { 0 };
+	json_auto_t *keys = NULL;
 	bool is_down;
 
 	if (document == NULL)
@@ -496,8 +495,6 @@ static void walk_issuer(struct walk *walk, const char *issuer)
 			finding_fail(&walk->ill, "keys", "%s", buf_terminate(&why));
 		else
 			judge_keys(walk, issuer, keys);
-		json_decref(keys);
-		buf_fini(&why);
 	}
 }
 
@@ -719,7 +716,7 @@ static void explain_refusal(const struct client_reply *answer, struct buf *text)
 static void walk_token(struct walk *walk)
 {
 	at_end(client_reply_fini) struct client_reply answer = { .status = 0 };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	json_auto_t *result = NULL;
 
 	CHECK(walk->token != NULL);
@@ -736,7 +733,6 @@ static void walk_token(struct walk *walk)
 		else
 			explain_refusal(&answer, &text);
 		finding_fail(&walk->ill, "answer", "%s", buf_terminate(&text));
-		buf_fini(&text);
 	}
 }
 

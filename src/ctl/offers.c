@@ -62,7 +62,7 @@ static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struc
 					  .body = slice_str(body != NULL ? body : ""),
 					  .session = client->session,
 					  .claims = client->claims };
-	struct client_reply reply;
+	at_end(client_reply_fini) struct client_reply reply = { .status = 0 };
 	json_t *answer = NULL;
 
 	CHECK(client->socket != NULL && client->server != NULL);
@@ -77,7 +77,6 @@ static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struc
 				  client->server, client->socket);
 		else if (reply.body.len > 0)
 			answer = client_reply_read(&reply, err);
-		client_reply_fini(&reply);
 	}
 	json_decref(message);
 	return answer;
@@ -122,15 +121,14 @@ static json_t *mcp_client_ask(struct mcp_client *client, const char *method, jso
 static int mcp_client_open(struct mcp_client *client, const struct line *line, struct error *err)
 {
 	struct error ignored;
-	json_t *claims = NULL;
 
 	*client = (struct mcp_client){ .socket = line->socket, .server = line->words[1] };
 	if (line->can.claims != NULL) {
-		claims = line_read_claims(line->can.claims, err);
+		json_auto_t *claims = line_read_claims(line->can.claims, err);
+
 		if (claims == NULL)
 			return -1;
 		client->claims = json_dumps(claims, JSON_COMPACT | JSON_ENSURE_ASCII);
-		json_decref(claims);
 	}
 	client->about = mcp_client_ask(client, "initialize", mcp_client_hello(), err);
 	if (client->about == NULL)
@@ -148,26 +146,20 @@ static int mcp_client_open(struct mcp_client *client, const struct line *line, s
 static json_t *mcp_client_list(struct mcp_client *client, const char *method, const char *member,
 			       struct error *err)
 {
-	json_t *items = json_array();
-	json_t *cursor = NULL;
+	json_auto_t *items = json_array(), *cursor = NULL;
 
 	for (int pages = 0; pages < PAGES_MAX; pages++) {
-		json_t *params = json_pack("{s:o*}", "cursor", cursor);
+		json_t *params = json_pack("{s:O*}", "cursor", cursor);
 		json_auto_t *page = mcp_client_ask(client, method, params, err);
 
-		if (page == NULL) {
-			json_decref(items);
+		if (page == NULL)
 			return NULL;
-		}
 		json_array_extend(items, json_object_get(page, member));
+		json_decref(cursor);
 		cursor = json_incref(json_object_get(page, "nextCursor"));
-		if (!json_is_string(cursor)) {
-			json_decref(cursor);
-			return items;
-		}
+		if (!json_is_string(cursor))
+			return json_incref(items);
 	}
-	json_decref(cursor);
-	json_decref(items);
 	error_set(err, ERROR_LIMIT, "the list does not end");
 	return NULL;
 }
@@ -263,7 +255,7 @@ static void print_other(const json_t *item)
 				json_string_value(json_object_get(item, "uri")),
 				json_string_value(json_object_get(resource, "uri")) };
 	size_t size = json_string_length(json_object_get(item, "data"));
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_append_char(&text, '[');
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
@@ -274,7 +266,6 @@ static void print_other(const json_t *item)
 		buf_printf(&text, ", about %zu bytes", size / 4 * 3);
 	buf_append_char(&text, ']');
 	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
 	if (json_is_string(json_object_get(resource, "text")))
 		print_text(json_object_get(resource, "text"));
 }
@@ -407,19 +398,17 @@ static json_t *read_call(const struct line *line, struct error *err)
 {
 	const char *text = line->count > 3 ? line->words[3] : "{}";
 	json_error_t why = { .text = "" };
-	json_t *arguments = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-	json_t *name = json_string(line->words[2]);
+	json_auto_t *arguments = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+	json_auto_t *name = json_string(line->words[2]);
 
 	if (json_is_object(arguments) && name != NULL)
-		return json_pack("{s:o, s:o}", "name", name, "arguments", arguments);
+		return json_pack("{s:O, s:O}", "name", name, "arguments", arguments);
 	if (name == NULL)
 		error_set(err, ERROR_INVALID, "the name of the tool is no UTF-8");
 	else
 		error_set(err, ERROR_INVALID,
 			  "the arguments must be a JSON object, like '{\"text\":\"hello\"}'%s%s",
 			  why.text[0] != '\0' ? ": " : "", why.text);
-	json_decref(arguments);
-	json_decref(name);
 	return NULL;
 }
 

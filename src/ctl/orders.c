@@ -28,8 +28,8 @@ static char *can_write(const struct can_question *question, char *const *words, 
 {
 	bool has_who = question->claims != NULL || question->token != NULL;
 	bool has_what = question->prompt != NULL || question->resource != NULL;
-	json_t *claims = NULL, *order;
-	char *text = NULL;
+	json_t *claims = NULL;
+	json_auto_t *order = NULL;
 
 	if ((question->claims != NULL && question->token != NULL) ||
 	    (question->prompt != NULL && question->resource != NULL) ||
@@ -47,10 +47,7 @@ static char *can_write(const struct can_question *question, char *const *words, 
 			  question->resource, "tool", has_what ? NULL : words[count - 1]);
 	if (order == NULL)
 		error_set(err, ERROR_INVALID, "a name is not valid UTF-8");
-	else
-		text = json_dumps(order, JSON_COMPACT);
-	json_decref(order);
-	return text;
+	return json_dumps(order, JSON_COMPACT);
 }
 
 static void show_line(const char *label, const char *text)
@@ -450,7 +447,7 @@ static void print_problems(const json_t *answer)
 
 int orders_reload(const struct line *line)
 {
-	json_t *answer = line_ask(line, "POST", mem_strdup("/reload"), line_no_body);
+	json_auto_t *answer = line_ask(line, "POST", mem_strdup("/reload"), line_no_body);
 	bool is_used = json_is_true(json_object_get(answer, "used"));
 	size_t errors = json_array_size(json_object_get(answer, "errors"));
 
@@ -464,10 +461,7 @@ int orders_reload(const struct line *line)
 			      "in use\n",
 			      stderr);
 	}
-	if (answer == NULL || (is_used && errors == 0))
-		return line_finish(answer);
-	json_decref(answer);
-	return EXIT_FAILED;
+	return answer != NULL && is_used && errors == 0 ? 0 : EXIT_FAILED;
 }
 
 /* ---- upgrade ---- */

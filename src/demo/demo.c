@@ -93,7 +93,7 @@ static bool is_since(const char *first)
 /* Takes message. It is compact JSON, and so never holds a raw line break. */
 static void send_message(json_t *message)
 {
-	char *text = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
+	at_end(mem_free) char *text = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
 	size_t size, done = 0;
 
 	CHECK(text != NULL);
@@ -109,14 +109,13 @@ static void send_message(json_t *message)
 		}
 		done += n > 0 ? (size_t)n : 0;
 	}
-	free(text);
 	json_decref(message);
 }
 
 /* Takes data, which may be NULL. id NULL: it could not be read. */
 static void demo_send_error(const json_t *id, int code, const char *text, json_t *data)
 {
-	struct buf mended = { 0 };
+	at_end(buf_fini) struct buf mended = { 0 };
 
 	CHECK(code < 0);
 	/* A text may quote the client cut short, and so end in half a character, which is no JSON. */
@@ -124,7 +123,6 @@ static void demo_send_error(const json_t *id, int code, const char *text, json_t
 	send_message(json_pack("{s:s, s:O?, s:{s:i, s:s, s:o*}}", "jsonrpc", "2.0", "id", id,
 			       "error", "code", code, "message", buf_terminate(&mended), "data",
 			       data));
-	buf_fini(&mended);
 }
 
 /* Takes params. */
@@ -380,8 +378,7 @@ static json_t *resources_list_templates(not_used struct call *call)
 /* The percent-decoded text; NULL if it is cut, not hexadecimal or not UTF-8. */
 static json_t *demo_decode(struct slice text)
 {
-	struct buf out = { 0 };
-	json_t *decoded = NULL;
+	at_end(buf_fini) struct buf out = { 0 };
 	size_t i = 0;
 
 	for (char c; i < text.n; i++) {
@@ -393,10 +390,7 @@ static json_t *demo_decode(struct slice text)
 		}
 		buf_append_char(&out, c);
 	}
-	if (i == text.n)
-		decoded = json_stringn(out.len > 0 ? out.data : "", out.len);
-	buf_fini(&out);
-	return decoded;
+	return i == text.n ? json_stringn(out.len > 0 ? out.data : "", out.len) : NULL;
 }
 
 /* The text of the resource that the params name, a new string. NULL: the call fails. */
@@ -435,11 +429,10 @@ static json_t *resources_read(struct call *call)
 
 static json_t *watch_resource(struct call *call, bool is_watched)
 {
-	json_t *text = read_resource(call);
+	json_auto_t *text = read_resource(call);
 
 	if (text == NULL)
 		return NULL;
-	json_decref(text);
 	if (demo_is_text(json_object_get(call->params, "uri"), COUNTER_URI))
 		is_counter_watched = is_watched;
 	return json_object();
@@ -583,13 +576,12 @@ static json_t *tool_progress(struct call *call)
 static json_t *tool_big(struct call *call)
 {
 	size_t bytes = (size_t)integer_arg(call, "bytes");
-	char *all = mem_alloc(bytes + 1);
+	at_end(mem_free) char *all = mem_alloc(bytes + 1);
 	json_t *text;
 
 	for (size_t i = 0; i < bytes; i++)
 		all[i] = (char)('a' + i % 26);
 	text = json_stringn_nocheck(all, bytes);
-	free(all);
 	return tool_result(text);
 }
 
@@ -632,10 +624,9 @@ static json_t *tool_stderr(struct call *call)
 /* value as JSON text; a new string. */
 static json_t *json_text(const json_t *value)
 {
-	char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	at_end(mem_free) char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 	json_t *text = json_string(dump != NULL ? dump : "nothing");
 
-	free(dump);
 	return text;
 }
 
@@ -1028,7 +1019,7 @@ static int read_input(struct buf *in)
 static int serve(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-	struct buf in = { .len = 0 };
+	at_end(buf_fini) struct buf in = { .len = 0 };
 	int more = 1;
 
 	log_level = level_find(SLICE_LIT("info"));
@@ -1046,7 +1037,6 @@ static int serve(void)
 		call_free(container_of(node, struct call, link));
 	CHECK(waiting_count == 0);
 	json_decref(client);
-	buf_fini(&in);
 	return more == 0 ? 0 : 1;
 }
 

@@ -354,15 +354,13 @@ static void answer_note(const struct refusal *refusal, const struct endpoint *en
 
 static void send_error(const struct refusal *refusal, const struct answer *answer)
 {
-	struct buf quoted = { 0 };
-	at_end(buf_fini) struct buf data = { 0 };
+	at_end(buf_fini) struct buf quoted = { 0 }, data = { 0 };
 
 	if (refusal->data != NULL)
 		buf_append_str(&data, refusal->data);
 	if (refusal->version.n > 0) { /* FRONT-VER-02, FRONT-ERA-05, -08 */
 		write_string(&quoted, refusal->version);
 		revision_append_supported(&data, buf_slice(&quoted), refusal->is_legacy_claim);
-		buf_fini(&quoted);
 	}
 	answer_error(answer, refusal->status, refusal->id, refusal->code,
 		     slice_str(refusal->description), buf_slice(&data));
@@ -618,13 +616,12 @@ static void writer_on_detached(struct stream_reader *reader, enum reason reason)
 static void writer_on_keepalive(struct timer *timer)
 {
 	struct event_writer *writer = container_of(timer, struct event_writer, keepalive);
-	struct buf comment = { 0 };
+	at_end(buf_fini) struct buf comment = { 0 };
 
 	CHECK(writer->exchange->conn != NULL);
 	if (http_conn_has_room(writer->exchange->conn)) {
 		sse_append_comment(&comment);
 		http_stream_write(writer->exchange->conn, buf_slice(&comment));
-		buf_fini(&comment);
 	}
 	writer_renew_keepalive(writer);
 }

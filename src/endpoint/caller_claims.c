@@ -39,8 +39,13 @@ static json_t *list_roles(const struct roles *roles, const struct rights *rights
 	return list;
 }
 
-void caller_claims_append(const struct authorization_conf *conf, const struct access *access,
-			  struct buf *out)
+/*
+ * Appends the claims as a JSON object: sub and, since two issuers may use one name, sub_id (RFC 9493), client_id, scope,
+ * roles. Nothing, of whom nothing can be said: nobody in particular, whom a token without sub stands for, or whom the
+ * operator only imagines.
+ */
+static void caller_claims_append(const struct authorization_conf *conf, const struct access *access,
+				 struct buf *out)
 {
 	const struct identity *identity = &access->principal->identity;
 	bool is_static = slice_is_equal(identity->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER));

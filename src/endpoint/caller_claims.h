@@ -12,13 +12,6 @@ struct access;
 struct authorization_conf;
 
 /*
- * Appends the claims as a JSON object: sub and, since two issuers may use one name, sub_id (RFC 9493), client_id, scope,
- * roles. Nothing, of whom nothing can be said: nobody in particular, whom a token without sub stands for, or whom the
- * operator only imagines.
- */
-void caller_claims_append(const struct authorization_conf *conf, const struct access *access,
-			  struct buf *out);
-/*
  * Keeps them for the tokens that this server gets, as what the caller has shown last there (principal_keep_token). Nothing
  * to be said counts as nothing shown.
  */

@@ -265,8 +265,6 @@ void catalogue_forget_plain(struct catalogue *catalogue)
 
 void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kind, struct buf *out)
 {
-	bool is_first = true;
-
 	LIST_FOREACH(node, &catalogue->items) {
 		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
 		at_end(buf_fini) struct buf shown = { 0 };
@@ -274,9 +272,7 @@ void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kin
 
 		if (item->is_double)
 			continue;
-		if (!is_first)
-			buf_append_char(out, ',');
-		is_first = false;
+		write_comma(out);
 		write_string(&shown, item->shown);
 		edit.with = buf_slice(&shown);
 		splice_append(out, item->json, &edit, kinds[kind].is_named, 0);

@@ -209,7 +209,8 @@ static void start_retry(struct legs *legs)
 		timer_start(legs->loop, &legs->retry, legs->retry_ms);
 }
 
-enum reason leg_loss(const struct leg *leg)
+/* Why it is lost; REASON_NONE: it is not, or only for what its caller is or has, which is no loss. */
+static enum reason leg_loss(const struct leg *leg)
 {
 	bool is_of_caller =
 		leg->lost_as == REASON_CLAIM_MISSING || leg->lost_as == REASON_CREDENTIAL_MISSING;

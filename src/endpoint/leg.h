@@ -146,8 +146,6 @@ static inline bool leg_is_hidden(const struct leg *leg)
 {
 	return leg->state == LEG_LOST && leg->lost_as == REASON_NONE;
 }
-/* Why it is lost; REASON_NONE: it is not, or only for what its caller is or has, which is no loss. */
-enum reason leg_loss(const struct leg *leg);
 /* A list was made without it: later there is another try, and the client is told. */
 void leg_miss(struct leg *leg, const char *why);
 /* Appends the error response to a request for something that no server of the endpoint has. */

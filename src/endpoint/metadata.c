@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "endpoint/authorization.h"
 #include "endpoint/origin.h"
+#include "jsonrpc/write.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/digest.h"
@@ -250,19 +251,20 @@ static void keys_use(struct metadata *metadata, struct slice jwk)
 /* The set, which is empty without a key; false then. */
 static bool append_keys(const struct metadata *metadata, struct buf *out)
 {
-	bool is_first = true;
+	size_t begin;
 
 	buf_append_str(out, "{\"keys\":[");
+	begin = out->len;
 	for (size_t i = 0; i < METADATA_KEYS_MAX; i++) {
 		const struct metadata_key *key = &metadata->keys[i];
 
 		if (key->jwk == NULL || clock_now_ms() >= key->until_ms)
 			continue;
-		buf_printf(out, "%s%s", is_first ? "" : ",", key->jwk);
-		is_first = false;
+		write_comma(out);
+		buf_append_str(out, key->jwk);
 	}
 	buf_append_str(out, "]}");
-	return !is_first;
+	return out->len > begin + 2;
 }
 
 /* ---- whole ---- */

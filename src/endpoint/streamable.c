@@ -769,7 +769,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 	 * request.
 	 */
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post_set_state(post, POST_ANSWERED);
@@ -780,7 +780,6 @@ static void post_on_failed(struct call *call, enum reason reason)
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
 		post_add_response(call, 200, (struct slice[]){ buf_slice(&text) }, 1);
-		buf_fini(&text);
 	}
 	post_end_call(post);
 }

@@ -202,6 +202,39 @@ void write_with_meta(struct buf *out, const struct envelope *env, const char *me
 	splice_append(out, env->text, &edit, 1, 0);
 }
 
+/* ---- objects and lists ---- */
+
+void write_comma(struct buf *out)
+{
+	char last = out->len > 0 ? out->data[out->len - 1] : '[';
+
+	if (last != '{' && last != '[')
+		buf_append_char(out, ',');
+}
+
+void write_name(struct buf *out, struct slice name)
+{
+	write_comma(out);
+	buf_append_char(out, '"');
+	buf_append_slice(out, name);
+	buf_append_str(out, "\":");
+}
+
+void write_member(struct buf *out, struct slice name, struct slice value)
+{
+	write_name(out, name);
+	buf_append_slice(out, value);
+}
+
+void splice_member(struct buf *out, struct slice name, struct slice value)
+{
+	write_comma(out);
+	buf_append_char(out, '"');
+	splice_append(out, name, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
+	buf_append_str(out, "\":");
+	splice_append(out, value, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
+}
+
 /* ---- messages ---- */
 
 static void write_ascii(struct buf *out, char c)

@@ -66,6 +66,17 @@ void splice_append(struct buf *out, struct slice text, const struct splice_edit 
  */
 void write_with_meta(struct buf *out, const struct envelope *env, const char *members);
 
+/* ---- objects and lists that are open in `out` ---- */
+
+/* A comma, unless `out` is empty or ends where the object or list begins. */
+void write_comma(struct buf *out);
+/* Begins the next member; the name is as written, without its quotes. */
+void write_name(struct buf *out, struct slice name);
+/* The next member; both as written. */
+void write_member(struct buf *out, struct slice name, struct slice value);
+/* The same, with name and value as splice_append writes them with both flags: for servers. */
+void splice_member(struct buf *out, struct slice name, struct slice value);
+
 /* ---- messages ---- */
 
 /*

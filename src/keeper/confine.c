@@ -102,7 +102,11 @@ int landlock_allow_open(int ruleset, int fd, uint64_t fs)
 	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-int landlock_allow_path(int ruleset, const char *path, uint64_t fs)
+/*
+ * Grants rights on a file, or on a directory and everything below it; for a file, rights that apply
+ * only to directories are left out.
+ */
+static int landlock_allow_path(int ruleset, const char *path, uint64_t fs)
 {
 	at_end(file_close) int fd = open(path, O_PATH | O_CLOEXEC);
 

@@ -63,11 +63,6 @@ struct landlock_rights {
 int landlock_version(void);
 /* Creates a ruleset (a descriptor) for those of the rights that the kernel knows. -1: errno. */
 int landlock_open(const struct landlock_rights *rights) must_check;
-/*
- * Grants rights on a file, or on a directory and everything below it; for a file, rights that apply
- * only to directories are left out.
- */
-int landlock_allow_path(int ruleset, const char *path, uint64_t fs);
 /* The same for an open descriptor, which may be O_PATH. */
 int landlock_allow_open(int ruleset, int fd, uint64_t fs);
 int landlock_allow_port(int ruleset, uint16_t port, uint64_t net) must_check;

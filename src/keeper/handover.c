@@ -22,7 +22,7 @@ int handover_give(struct handover *handover, int fd)
 
 void handover_write(struct handover *handover, const char *format, ...)
 {
-	char *line = NULL;
+	at_end(mem_free) char *line = NULL;
 	va_list args;
 	int n;
 
@@ -32,7 +32,6 @@ void handover_write(struct handover *handover, const char *format, ...)
 	va_end(args);
 	CHECK(n >= 0);
 	buf_append(&handover->text, line, (size_t)n + 1);
-	free(line);
 }
 
 const char *handover_next(const struct handover *handover, const char *word, size_t *at)

@@ -424,12 +424,11 @@ static uint64_t earlier(uint64_t one, uint64_t other)
 /* Why not, to whoever has ordered it and to the log. */
 static void keeper_refuse_upgrade(struct keeper *keeper, uint64_t order, const char *why)
 {
-	struct buf report = { 0 };
+	at_end(buf_fini) struct buf report = { 0 };
 
 	LOG(UPGRADE_REFUSED, LOG_STR("error", why));
 	buf_printf(&report, "error %s\n", why);
 	reload_answer(&keeper->reload, order, false, buf_slice(&report));
-	buf_fini(&report);
 }
 
 static int keeper_check(struct keeper *keeper, uint64_t order, struct error *err)
@@ -482,7 +481,7 @@ static struct slice first_error(const struct buf *report)
 static void keeper_on_checked(struct keeper *keeper, int status)
 {
 	uint64_t order = keeper->upgrade->order;
-	struct buf report = { 0 };
+	at_end(buf_fini) struct buf report = { 0 };
 	bool is_fine = upgrade_on_checked(keeper->upgrade, status, &report);
 
 	if (keeper->state == KEEPER_UPGRADING) {
@@ -499,7 +498,6 @@ static void keeper_on_checked(struct keeper *keeper, int status)
 		LOG(UPGRADE_REFUSED, LOG_SLICE("error", first_error(&report)));
 		reload_answer(&keeper->reload, order, false, buf_slice(&report));
 	}
-	buf_fini(&report);
 }
 
 /* A gateway that does not exit. Returns when it is one. */

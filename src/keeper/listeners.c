@@ -201,12 +201,12 @@ static int open_all(const struct config *config, struct handover *from, int *lis
 static int try_directory_of(const char *path, struct error *err)
 {
 	const char *name = strrchr(path, '/');
-	char *directory = name != NULL ? mem_dup_slice(slice_between(path, name + 1)) : NULL;
+	at_end(mem_free) char *directory =
+		name != NULL ? mem_dup_slice(slice_between(path, name + 1)) : NULL;
 	int result = access(directory != NULL ? directory : ".", W_OK | X_OK);
 
 	if (result < 0)
 		error_set_errno(err, "cannot create a socket in its directory");
-	free(directory);
 	return result;
 }
 
@@ -396,8 +396,7 @@ static char *admin_place(struct error *why)
 	const char *user = getenv("XDG_RUNTIME_DIR");
 	struct slice dirs = slice_str(service != NULL ? service : "");
 	struct slice dir = slice_cut(&dirs, ':');
-	char *made;
-	char *address;
+	at_end(mem_free) char *made = NULL;
 
 	if (dir.n > 0)
 		return mem_printf("unix:%.*s/admin.sock", SLICE_ARG(dir));
@@ -411,9 +410,7 @@ static char *admin_place(struct error *why)
 		return NULL;
 	}
 	made = mem_printf("%s/mcpgated", user);
-	address = admin_place_in(made, why);
-	free(made);
-	return address;
+	return admin_place_in(made, why);
 }
 
 static int open_private(const char *text, struct error *err)
@@ -430,7 +427,8 @@ static int open_private(const char *text, struct error *err)
 static int open_admin_beside(const char *address, pid_t owner, struct error *why)
 {
 	const char *end = address + strlen(address) - strlen(".sock");
-	char *own = mem_printf("%.*s-%d.sock", (int)(end - address), address, (int)getpid());
+	at_end(mem_free) char *own =
+		mem_printf("%.*s-%d.sock", (int)(end - address), address, (int)getpid());
 	int fd = open_private(own, why);
 
 	CHECK(owner > 0 && usual.path == NULL && usual.own == NULL);
@@ -443,20 +441,18 @@ static int open_admin_beside(const char *address, pid_t owner, struct error *why
 		usual.next_ms = clock_now_ms() + USUAL_PAUSE_MS;
 		usual.until_ms = clock_now_ms() + USUAL_WAIT_MS;
 	}
-	free(own);
 	return fd;
 }
 
 /* A socket of that path that nobody listens on goes. */
 static void remove_stale(const char *path)
 {
-	char *text = mem_printf("unix:%s", path);
+	at_end(mem_free) char *text = mem_printf("unix:%s", path);
 	struct address address;
 	struct error ignored;
 
 	if (address_parse(text, &address, &ignored) == 0)
 		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
-	free(text);
 }
 
 uint64_t listeners_do_due(void)
@@ -476,10 +472,9 @@ uint64_t listeners_do_due(void)
 		return usual.next_ms;
 	remove_stale(usual.path);
 	if (renameat2(AT_FDCWD, usual.own, AT_FDCWD, usual.path, RENAME_NOREPLACE) == 0) {
-		char *address = mem_printf("unix:%s", usual.path);
+		at_end(mem_free) char *address = mem_printf("unix:%s", usual.path);
 
 		LOG(LISTEN, LOG_STR("address", address), LOG_STR("reach", "local"));
-		free(address);
 		free(usual.own);
 		usual.own = NULL;
 		usual.next_ms = NEVER;
@@ -506,7 +501,7 @@ static void usual_fini(void)
 static int open_admin_somewhere(void)
 {
 	struct error why = { ERROR_NONE, "" };
-	char *address = admin_place(&why);
+	at_end(mem_free) char *address = admin_place(&why);
 	pid_t owner;
 	int fd = -1;
 
@@ -520,7 +515,6 @@ static int open_admin_somewhere(void)
 	if (fd < 0)
 		LOG(ADMIN_OFF, LOG_STR("address", address != NULL ? address : "-"),
 		    LOG_STR("reason", why.text));
-	free(address);
 	return fd;
 }
 

@@ -115,7 +115,7 @@ static int state_file_read(const char *name, struct slice first_line, size_t mos
 	struct error none;
 	int directory = state_directory_open(false, &none);
 	size_t before = text->len;
-	struct buf file = { 0 };
+	at_end(buf_fini) struct buf file = { 0 };
 	int result;
 
 	if (directory < 0)
@@ -129,7 +129,6 @@ static int state_file_read(const char *name, struct slice first_line, size_t mos
 		text->len = before;
 	if (result < 0)
 		state_file_set_aside(directory, name);
-	buf_fini(&file);
 	close(directory);
 	return result;
 }
@@ -342,7 +341,7 @@ static void note_outcome(struct text_store *store, int result, const struct erro
 static void text_store_save(struct text_store *store)
 {
 	struct error err = { ERROR_NONE, "" };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	uint64_t began_ns = clock_monotonic_ns();
 	int result = take_file(store, &err);
 
@@ -359,7 +358,6 @@ static void text_store_save(struct text_store *store)
 		store->write_at_ms =
 			clock_now_ms() + TEXT_STORE_PINS_MS + SLOW_FACTOR * store->took_ms;
 	}
-	buf_fini(&text);
 }
 
 static void text_store_note(struct text_store *store)
@@ -441,7 +439,7 @@ static int text_store_load(struct text_store *store, const struct config *config
 	const struct text_kind *kind = store->kind;
 	struct slice first = kind->first_line;
 	struct error why = { ERROR_NONE, "" };
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 	int result = state_file_read(store->name, slice_of(first.p, first.n - 1), kind->room, &text,
 				     &why);
 
@@ -453,9 +451,7 @@ static int text_store_load(struct text_store *store, const struct config *config
 		store->is_due = store->is_used && kind->write_lost != NULL;
 		store->write_at_ms = clock_now_ms();
 	}
-	result = text_store_fill(store, buf_slice(&text), err);
-	buf_fini(&text);
-	return result;
+	return text_store_fill(store, buf_slice(&text), err);
 }
 
 static int text_store_init(struct text_store *store, const struct text_kind *kind,

@@ -36,19 +36,16 @@
 /* The lines with what the frame adds: the format, the descriptors, and an end. */
 static int handover_make_file(const struct handover *handover, struct error *err)
 {
-	struct buf text = { 0 };
-	int fd;
+	at_end(buf_fini) struct buf text = { 0 };
 
 	buf_printf(&text, MAGIC " %d %d%c", HANDOVER_FORMAT, HANDOVER_LOWEST, '\0');
 	buf_append_slice(&text, buf_slice(&handover->text));
 	for (size_t i = 0; i < handover->fd_count; i++)
 		buf_printf(&text, "fd %d%c", handover->fds[i], '\0');
 	buf_printf(&text, "end %c", '\0');
-	fd = text.len > FILE_BYTES_MAX ?
-		     error_set(err, ERROR_LIMIT, "there are too many processes to hand over") :
-		     memory_file_sealed("handover", buf_slice(&text), err);
-	buf_fini(&text);
-	return fd;
+	return text.len > FILE_BYTES_MAX ?
+		       error_set(err, ERROR_LIMIT, "there are too many processes to hand over") :
+		       memory_file_sealed("handover", buf_slice(&text), err);
 }
 
 /* Only the programs of a keeper make such a file, which nobody can change. */
@@ -205,7 +202,7 @@ int upgrade_check(struct upgrade *upgrade, uint64_t order, const int *sockets, s
 		  struct error *err)
 {
 	size_t words = 0;
-	char **argv;
+	at_end(mem_free) char **argv = NULL;
 	int result;
 
 	CHECK(upgrade->argv != NULL && upgrade->checker == 0);
@@ -220,9 +217,8 @@ int upgrade_check(struct upgrade *upgrade, uint64_t order, const int *sockets, s
 	upgrade->output = memfd_create("check", MFD_CLOEXEC);
 	result = upgrade->output >= 0 ? upgrade_spawn(upgrade, argv, sockets, count, err) :
 					error_set_errno(err, "a memory file cannot be made");
-	free(argv);
-	if (result < 0 && upgrade->output >= 0)
-		close(upgrade->output);
+	if (result < 0)
+		file_close(&upgrade->output);
 	return result;
 }
 
@@ -265,7 +261,7 @@ static void upgrade_report_line(struct slice line, bool is_fine, struct buf *rep
 
 bool upgrade_on_checked(struct upgrade *upgrade, int status, struct buf *report)
 {
-	char *text = mem_alloc(REPORT_BYTES_MAX);
+	at_end(mem_free) char *text = mem_alloc(REPORT_BYTES_MAX);
 	ssize_t n = pread(upgrade->output, text, REPORT_BYTES_MAX, 0);
 	bool is_fine = WIFEXITED(status) && WEXITSTATUS(status) == 0, can_take_over = false;
 	struct slice rest = slice_of(text, n > 0 ? (size_t)n : 0);
@@ -286,9 +282,7 @@ bool upgrade_on_checked(struct upgrade *upgrade, int status, struct buf *report)
 	if (WIFSIGNALED(status))
 		buf_printf(report, "error the new program, %s, was ended by signal %d\n",
 			   upgrade->program, WTERMSIG(status));
-	free(text);
-	close(upgrade->output);
-	upgrade->output = -1;
+	file_close(&upgrade->output);
 	upgrade->checker = 0;
 	return is_fine && can_take_over;
 }

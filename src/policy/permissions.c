@@ -124,7 +124,7 @@ static bool visit_use(const struct use *use, const struct envelope *env, uses_vi
 const char *uses_visit(const struct envelope *env, uses_visit_fn *visit, void *arg)
 {
 	const struct use *use = find_use(env->method);
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 	bool is_name = true;
 
 	if (env->method.n == 0)
@@ -132,7 +132,6 @@ const char *uses_visit(const struct envelope *env, uses_visit_fn *visit, void *a
 	if (use == NULL) {
 		is_name = name_fold(env->method, &folded) == NULL;
 		use = find_use(buf_slice(&folded));
-		buf_fini(&folded);
 	}
 	if (!is_name)
 		return "method";

@@ -217,17 +217,14 @@ static int add_pattern(struct reader *reader, struct json_node *node, struct sli
 	struct schema *schema = reader->schema;
 	struct error why;
 	struct pattern *pattern;
-	struct buf text = { 0 };
-	int result;
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (schema->pattern_count == SCHEMA_PATTERNS_MAX)
 		return schema_refuse(reader, node, "is one pattern too many");
 	pattern = pattern_new_ecma(expression, &why);
 	if (pattern == NULL) {
 		buf_printf(&text, "is not a usable pattern: %.90s", why.text);
-		result = schema_refuse(reader, node, buf_terminate(&text));
-		buf_fini(&text);
-		return result;
+		return schema_refuse(reader, node, buf_terminate(&text));
 	}
 	node->link = (uint32_t)schema->pattern_count;
 	schema->patterns[schema->pattern_count++] = pattern;

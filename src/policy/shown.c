@@ -72,24 +72,14 @@ bool shown_find_real(const struct shown *shown, enum permission_kind kind, struc
 struct shown_item {
 	const struct slice *name, *description, *annotations; /* NULL: as it is */
 	struct buf *out;
-	size_t members;
 };
-
-static void begin_member(struct shown_item *item, const char *name)
-{
-	buf_append_str(item->out, item->members++ > 0 ? ",\"" : "\"");
-	buf_append_str(item->out, name);
-	buf_append_str(item->out, "\":");
-}
 
 static int copy_member(struct slice name, struct json value, void *arg)
 {
-	struct shown_item *item = arg;
+	const struct shown_item *item = arg;
 
-	if (item->members++ > 0)
-		buf_append_char(item->out, ',');
-	buf_append_slice(item->out, slice_between(name.p - 1, value.text.p));
-	buf_append_slice(item->out, value.text);
+	write_comma(item->out);
+	buf_append_slice(item->out, slice_between(name.p - 1, value.text.p + value.text.n));
 	return 0;
 }
 
@@ -105,13 +95,10 @@ static int copy_annotation(struct slice name, struct json value, void *arg)
 /* The server's annotations, and the operator's in their place. */
 static void append_annotations(struct shown_item *item, struct json own)
 {
-	struct shown_item inner = { .annotations = item->annotations, .out = item->out };
-
-	begin_member(item, "annotations");
-	buf_append_char(item->out, '{');
+	write_member(item->out, SLICE_LIT("annotations"), SLICE_LIT("{"));
 	if (own.type == JSON_OBJECT)
-		scan_members(own.text, copy_annotation, &inner);
-	scan_members(*item->annotations, copy_member, &inner);
+		scan_members(own.text, copy_annotation, item);
+	scan_members(*item->annotations, copy_member, item);
 	buf_append_char(item->out, '}');
 }
 
@@ -149,11 +136,11 @@ bool shown_append(const struct shown *shown, enum permission_kind kind, struct s
 	}
 	buf_append_char(out, '{');
 	if (item.name != NULL) {
-		begin_member(&item, "name");
+		write_name(out, SLICE_LIT("name"));
 		write_string(out, *item.name);
 	}
 	if (item.description != NULL) {
-		begin_member(&item, "description");
+		write_name(out, SLICE_LIT("description"));
 		write_string(out, *item.description);
 	}
 	if (item.annotations != NULL)

@@ -59,11 +59,10 @@ struct slice message_headers_revision(const struct envelope *env)
 
 static void add_text(struct slice text, const char *name, message_header_fn *add, void *arg)
 {
-	struct buf value = { 0 };
+	at_end(buf_fini) struct buf value = { 0 };
 
 	message_headers_append_value(&value, text);
 	add(name, buf_terminate(&value), arg);
-	buf_fini(&value);
 }
 
 void message_headers_add(const struct envelope *env, message_header_fn *add, void *arg)
@@ -76,12 +75,11 @@ void message_headers_add(const struct envelope *env, message_header_fn *add, voi
 	add_text(env->method, "Mcp-Method", add, arg);
 	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
 		const struct json *member = (const void *)((const char *)env + named[i].member);
-		struct buf name = { 0 };
+		at_end(buf_fini) struct buf name = { 0 };
 
 		if (slice_is_equal(env->method, named[i].method) &&
 		    scan_decode_string(*member, &name) == 0)
 			add_text(buf_slice(&name), "Mcp-Name", add, arg);
-		buf_fini(&name);
 	}
 }
 
@@ -93,7 +91,7 @@ struct params {
 static int add_param(const struct param_header *header, void *arg)
 {
 	const struct params *params = arg;
-	struct buf name = { 0 }, text = { 0 };
+	at_end(buf_fini) struct buf name = { 0 }, text = { 0 };
 	bool is_string = header->value.type == JSON_STRING;
 
 	buf_append_str(&name, "Mcp-Param-");
@@ -102,8 +100,6 @@ static int add_param(const struct param_header *header, void *arg)
 		add_text(buf_slice(&text), buf_terminate(&name), params->add, params->arg);
 	else if (!is_string && header->value.type != JSON_ABSENT && header->value.type != JSON_NULL)
 		add_text(header->value.text, buf_terminate(&name), params->add, params->arg);
-	buf_fini(&name);
-	buf_fini(&text);
 	return 0;
 }
 

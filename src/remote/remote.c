@@ -113,14 +113,13 @@ static void write_line(struct remote *remote, struct slice message)
 /* What a peer wrote, in a form that can be shown. */
 static void append_shown(struct buf *out, struct slice text)
 {
-	struct buf shown = { 0 };
+	at_end(buf_fini) struct buf shown = { 0 };
 
 	buf_append_utf8(&shown, text.n > TEXT_BYTES_MAX ? slice_of(text.p, TEXT_BYTES_MAX) : text);
 	for (size_t i = 0; i < shown.len; i++)
 		if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
 			shown.data[i] = ' ';
 	buf_append_slice(out, buf_slice(&shown));
-	buf_fini(&shown);
 }
 
 static void append_server(const struct remote *remote, struct buf *out)
@@ -138,7 +137,7 @@ static void append_server(const struct remote *remote, struct buf *out)
 static void fail(struct exchange *exchange, struct slice what)
 {
 	struct remote *remote = exchange->remote;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	append_server(remote, &text);
 	buf_append_slice(&text, what);
@@ -149,15 +148,13 @@ static void fail(struct exchange *exchange, struct slice what)
 	if (exchange->id.len == 0 || exchange->is_own) {
 		dprintf(STDERR_FILENO, "%s: %s\n", exchange->verb, buf_terminate(&text));
 	} else {
-		struct buf message = { 0 };
+		at_end(buf_fini) struct buf message = { 0 };
 
 		write_error(&message, buf_slice(&exchange->id), MCP_INTERNAL_ERROR,
 			    buf_slice(&text), (struct slice){ NULL, 0 });
 		write_line(remote, buf_slice(&message));
-		buf_fini(&message);
 	}
 	exchange_set_answered(exchange);
-	buf_fini(&text);
 }
 
 /*
@@ -167,7 +164,7 @@ static void fail(struct exchange *exchange, struct slice what)
 static void start(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (remote->no_credential.len == 0) {
 		exchange_start(exchange);
@@ -178,7 +175,6 @@ static void start(struct exchange *exchange)
 		buf_append_str(&text, "needs a token (`auth`), and ");
 		append_shown(&text, buf_slice(&remote->no_credential));
 		fail(exchange, buf_slice(&text));
-		buf_fini(&text);
 	}
 	exchange_end(exchange);
 }
@@ -228,7 +224,7 @@ static struct exchange *request_of(struct exchange *exchange, const struct envel
 static void take_response(struct exchange *exchange, const struct envelope *env, struct slice text)
 {
 	struct exchange *request = request_of(exchange, env);
-	struct buf message = { 0 };
+	at_end(buf_fini) struct buf message = { 0 };
 
 	if (request == NULL || request->is_answered) {
 		dprintf(STDERR_FILENO, "%s: the server sent an answer to no request\n",
@@ -256,14 +252,13 @@ static void take_response(struct exchange *exchange, const struct envelope *env,
 	exchange_set_answered(request);
 	if (request->state != STATE_RUNNING)
 		exchange_end(request);
-	buf_fini(&message);
 }
 
 static int on_element(struct slice element, void *arg);
 
 static void take_message(struct exchange *exchange, struct slice text)
 {
-	struct buf repaired = { 0 };
+	at_end(buf_fini) struct buf repaired = { 0 };
 	struct envelope env;
 	struct error err;
 
@@ -284,7 +279,6 @@ static void take_message(struct exchange *exchange, struct slice text)
 		take_response(exchange, &env, text);
 	else if (!exchange->is_own)
 		write_line(exchange->remote, text);
-	buf_fini(&repaired);
 }
 
 static int on_element(struct slice element, void *arg)
@@ -304,7 +298,7 @@ static bool awaits_endpoint(const struct remote *remote)
 /* What it refers to, if that is of our origin, else NULL. The caller frees it. */
 static char *resolve(const char *from, struct slice reference)
 {
-	char *written = mem_dup_slice(reference);
+	at_end(mem_free) char *written = mem_dup_slice(reference);
 	CURLU *url = curl_url();
 	char *text = NULL, *copy = NULL;
 
@@ -316,7 +310,6 @@ static char *resolve(const char *from, struct slice reference)
 		copy = mem_strdup(text);
 	curl_free(text);
 	curl_url_cleanup(url);
-	free(written);
 	return copy;
 }
 
@@ -408,13 +401,12 @@ static void append_status(const struct exchange *exchange, long status, struct b
 
 static void fail_by_status(struct exchange *exchange, long status)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	append_status(exchange, status, &text);
 	if (exchange->is_resumed)
 		buf_append_str(&text, "; the request may have been executed");
 	fail(exchange, buf_slice(&text));
-	buf_fini(&text);
 }
 
 static void append_unreachable(const struct exchange *exchange, CURLcode code, struct buf *text)
@@ -447,7 +439,7 @@ static void append_cut(const struct exchange *exchange, struct buf *text)
 
 static void fail_by_code(struct exchange *exchange, CURLcode code)
 {
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	if (exchange->is_too_big)
 		buf_append_str(&text, "sent a message that is too large (limits.response)");
@@ -461,7 +453,6 @@ static void fail_by_code(struct exchange *exchange, CURLcode code)
 	else
 		append_unreachable(exchange, code, &text);
 	fail(exchange, buf_slice(&text));
-	buf_fini(&text);
 }
 
 /* What the server asks for; longer if that has been in vain. */
@@ -811,7 +802,7 @@ static void tell_away(const struct exchange *exchange, CURLcode code)
 	bool is_refused = code == CURLE_OK && exchange_is_out_of_service(status) &&
 			  exchange != remote->stream;
 	bool *is_told = status == 401 ? &remote->is_unwelcome : &remote->is_away;
-	struct buf text = { 0 };
+	at_end(buf_fini) struct buf text = { 0 };
 
 	is_refused |= code == CURLE_OK && status == 401 && remote->gets_credential;
 	if (!(is_away || is_refused) || remote->is_away || *is_told || remote->is_for_client ||
@@ -826,7 +817,6 @@ static void tell_away(const struct exchange *exchange, CURLcode code)
 		buf_terminate(&text));
 	*is_told = true;
 	remote->was_reached = false;
-	buf_fini(&text);
 }
 
 static void tell_back(struct remote *remote)

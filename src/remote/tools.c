@@ -56,7 +56,7 @@ static int learn(struct slice element, void *arg)
 {
 	struct tools *tools = arg;
 	struct slice schema = scan_member(element, SLICE_LIT("inputSchema")).text;
-	struct buf name = { 0 };
+	at_end(buf_fini) struct buf name = { 0 };
 	struct tool *known;
 
 	if (scan_decode_string(scan_member(element, SLICE_LIT("name")), &name) == 0) {
@@ -67,7 +67,6 @@ static int learn(struct slice element, void *arg)
 		    name.len + schema.n <= TOOLS_BYTES_MAX - tools->bytes)
 			add(tools, buf_slice(&name), schema);
 	}
-	buf_fini(&name);
 	return 0;
 }
 
@@ -95,11 +94,10 @@ void tools_learn(struct tools *tools, struct slice result)
 
 struct slice tools_schema(const struct tools *tools, struct json name)
 {
-	struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 };
 	const struct tool *tool = NULL;
 
 	if (scan_decode_string(name, &decoded) == 0)
 		tool = find(tools, buf_slice(&decoded));
-	buf_fini(&decoded);
 	return tool != NULL ? tool->schema : (struct slice){ NULL, 0 };
 }

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "io/loop.h"
+#include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "router/client.h"
@@ -59,11 +60,6 @@ static struct json filter_member(struct slice params, const char *name)
 	return scan_path(params, path, 2);
 }
 
-static void change_listener_append_member(struct buf *out, const char *name, const char *value)
-{
-	buf_printf(out, "%s\"%s\":%s", out->data[out->len - 1] == '{' ? "" : ",", name, value);
-}
-
 /* MOD-TASK-01 */
 static void append_tasks(struct buf *out, const struct task_listener *tasks)
 {
@@ -71,7 +67,7 @@ static void append_tasks(struct buf *out, const struct task_listener *tasks)
 
 	task_listener_append_ids(&ids, tasks);
 	if (ids.len > 0) {
-		change_listener_append_member(out, "taskIds", "[");
+		write_member(out, SLICE_LIT("taskIds"), SLICE_LIT("["));
 		buf_append_slice(out, buf_slice(&ids));
 		buf_append_char(out, ']');
 	}
@@ -97,10 +93,10 @@ static void acknowledge(struct change_listener *listener)
 	buf_append_str(&text, "},\"notifications\":{");
 	for (size_t i = 0; i < METHOD_CHANGES; i++) {
 		if (listener->lists & method_changes[i].offer)
-			change_listener_append_member(&text, method_changes[i].wanted, "true");
+			write_member(&text, slice_str(method_changes[i].wanted), SLICE_LIT("true"));
 	}
 	if (uris->count > 0) {
-		change_listener_append_member(&text, "resourceSubscriptions", "[");
+		write_member(&text, SLICE_LIT("resourceSubscriptions"), SLICE_LIT("["));
 		LIST_FOREACH(node, &uris->items) {
 			const struct text_set_item *item =
 				container_of(node, struct text_set_item, link);

@@ -332,17 +332,6 @@ static bool is_declared(struct json value)
 	return value.type != JSON_ABSENT && value.type != JSON_NULL && value.type != JSON_FALSE;
 }
 
-static void capability_class_append_name(struct buf *out, size_t begin, const char *name)
-{
-	buf_append_char(out, out->len > begin ? ',' : '{');
-	buf_printf(out, "\"%s\":", name);
-}
-
-static void append_end(struct buf *out, size_t begin)
-{
-	buf_append_str(out, out->len > begin ? "}" : "{}");
-}
-
 /*
  * {"a":{},"b":{}} with those that `value` has; if it has neither, with `otherwise`, if that is
  * given.
@@ -350,44 +339,13 @@ static void append_end(struct buf *out, size_t begin)
 static void capability_class_append_parts(struct buf *out, struct json value,
 					  const char *const parts[2], const char *otherwise)
 {
-	size_t begin = out->len;
-
-	for (size_t i = 0; i < 2; i++) {
-		if (!is_declared(scan_member(value.text, slice_str(parts[i]))))
-			continue;
-		capability_class_append_name(out, begin, parts[i]);
-		buf_append_str(out, "{}");
-	}
-	if (out->len == begin && otherwise != NULL) {
-		capability_class_append_name(out, begin, otherwise);
-		buf_append_str(out, "{}");
-	}
-	append_end(out, begin);
-}
-
-static void append_verbatim(struct buf *out, size_t begin, struct json value, const char *name)
-{
-	if (value.type != JSON_OBJECT)
-		return;
-	capability_class_append_name(out, begin, name);
-	splice_append(out, value.text, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
-}
-
-/*
- * Except for that of tasks, which each request declares itself: it decides neither what a server
- * offers nor whether it asks.
- */
-static void append_extensions(struct buf *out, size_t begin, struct json value)
-{
-	at_end(buf_fini) struct buf others = { 0 };
-
-	if (value.type != JSON_OBJECT)
-		return;
-	task_extension_append_others(&others, value.text);
-	if (others.len > 2) {
-		capability_class_append_name(out, begin, "extensions");
-		buf_append_slice(out, buf_slice(&others));
-	}
+	buf_append_char(out, '{');
+	for (size_t i = 0; i < 2; i++)
+		if (is_declared(scan_member(value.text, slice_str(parts[i]))))
+			write_member(out, slice_str(parts[i]), SLICE_LIT("{}"));
+	if (out->data[out->len - 1] == '{' && otherwise != NULL)
+		write_member(out, slice_str(otherwise), SLICE_LIT("{}"));
+	buf_append_char(out, '}');
 }
 
 enum kind { ROOTS, SAMPLING, ELICITATION, EXTENSIONS, EXPERIMENTAL, KINDS };
@@ -399,6 +357,21 @@ static const struct slice kinds[KINDS] = {
 	[EXTENSIONS] = SLICE("extensions"),
 	[EXPERIMENTAL] = SLICE("experimental"),
 };
+
+/*
+ * Except for that of tasks, which each request declares itself: it decides neither what a server
+ * offers nor whether it asks.
+ */
+static void append_extensions(struct buf *out, struct json value)
+{
+	at_end(buf_fini) struct buf others = { 0 };
+
+	if (value.type != JSON_OBJECT)
+		return;
+	task_extension_append_others(&others, value.text);
+	if (others.len > 2)
+		write_member(out, kinds[EXTENSIONS], buf_slice(&others));
+}
 
 static int capability_class_on_member(struct slice name, struct json value, void *arg)
 {
@@ -415,27 +388,25 @@ void capability_class_append(struct buf *out, struct slice capabilities, bool ha
 	static const char *const sampling_parts[] = { "tools", "context" };
 	static const char *const elicitation_parts[] = { "form", "url" };
 	struct json declared[KINDS] = { { .type = JSON_ABSENT } };
-	size_t begin = out->len;
 
 	scan_members(capabilities, capability_class_on_member, declared);
-	if (is_declared(declared[ROOTS])) {
-		capability_class_append_name(out, begin, "roots");
-		buf_append_str(out, "{}");
-	}
+	buf_append_char(out, '{');
+	if (is_declared(declared[ROOTS]))
+		write_member(out, kinds[ROOTS], SLICE_LIT("{}"));
 	if (is_declared(declared[SAMPLING])) {
-		capability_class_append_name(out, begin, "sampling");
+		write_name(out, kinds[SAMPLING]);
 		capability_class_append_parts(out, declared[SAMPLING], sampling_parts, NULL);
 	}
 	if (is_declared(declared[ELICITATION])) {
-		capability_class_append_name(out, begin, "elicitation");
+		write_name(out, kinds[ELICITATION]);
 		capability_class_append_parts(out, declared[ELICITATION], elicitation_parts,
 					      "form");
 	}
-	if (has_extras) {
-		append_extensions(out, begin, declared[EXTENSIONS]);
-		append_verbatim(out, begin, declared[EXPERIMENTAL], "experimental");
-	}
-	append_end(out, begin);
+	if (has_extras)
+		append_extensions(out, declared[EXTENSIONS]);
+	if (has_extras && declared[EXPERIMENTAL].type == JSON_OBJECT)
+		splice_member(out, kinds[EXPERIMENTAL], declared[EXPERIMENTAL].text);
+	buf_append_char(out, '}');
 }
 
 struct msg *capability_class_initialize(const struct revision *revision, struct slice class)

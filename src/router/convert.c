@@ -46,17 +46,22 @@ static void rewrite_span(struct rewrite *rewrite, struct slice span)
 	rewrite->copied = span.p + span.n;
 }
 
-static const struct envelope *rewrite_end(struct rewrite *rewrite, struct convert *convert,
-					  const struct envelope *env)
+const struct envelope *convert_finish(struct convert *convert, const struct envelope *env,
+				      struct slice span)
 {
-	if (rewrite->copied == rewrite->text.p)
-		return env;
-	buf_append_slice(rewrite->out,
-			 slice_between(rewrite->copied, rewrite->text.p + rewrite->text.n));
-	if (scan_envelope(buf_slice(rewrite->out), &scan_limits_none, SCAN_LENIENT, &convert->env,
+	buf_append_slice(&convert->text, slice_between(span.p + span.n, env->text.p + env->text.n));
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
 			  NULL) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
+}
+
+static const struct envelope *rewrite_end(struct rewrite *rewrite, struct convert *convert,
+					  const struct envelope *env)
+{
+	return rewrite->copied == rewrite->text.p ?
+		       env :
+		       convert_finish(convert, env, slice_of(rewrite->copied, 0));
 }
 
 void convert_fini(struct convert *convert)
@@ -177,10 +182,8 @@ static bool append_block(struct buf *out, unsigned int lost, struct slice block)
 		buf_append_slice(out, inside(content));
 	}
 	buf_append_char(out, '"');
-	if (annotations.type == JSON_OBJECT) {
-		buf_append_str(out, ",\"annotations\":");
-		buf_append_slice(out, annotations.text);
-	}
+	if (annotations.type == JSON_OBJECT)
+		write_member(out, SLICE_LIT("annotations"), annotations.text);
 	buf_append_char(out, '}');
 	return true;
 }
@@ -518,22 +521,13 @@ struct renewal {
 	bool has_content;
 };
 
-static void append_member(struct buf *out, struct slice name, struct slice value)
-{
-	if (out->data[out->len - 1] != '{')
-		buf_append_char(out, ',');
-	buf_append_slice(out, slice_between(name.p - 1, name.p + name.n + 1));
-	buf_append_char(out, ':');
-	buf_append_slice(out, value);
-}
-
 static int copy_meta_member(struct slice name, struct json value, void *arg)
 {
 	const struct renewal *renewal = arg;
 
 	if (!slice_is_equal(name, SLICE_LIT(MODERN_META "serverInfo")) &&
 	    !slice_is_equal(name, SLICE_LIT(MODERN_META "subscriptionId")))
-		append_member(renewal->out, name, value.text);
+		write_member(renewal->out, name, value.text);
 	return 0;
 }
 
@@ -547,7 +541,7 @@ static void copy_meta(struct renewal *renewal, struct slice name, struct json me
 	scan_members(meta.text, copy_meta_member, &inner);
 	buf_append_char(&inside, '}');
 	if (inside.len > 2 || meta.text.n <= 2)
-		append_member(renewal->out, name, buf_slice(&inside));
+		write_member(renewal->out, name, buf_slice(&inside));
 }
 
 /* ---- what tools return: before the modern era that was an object ---- */
@@ -566,9 +560,9 @@ static int copy_tool_member(struct slice name, struct json value, void *arg)
 
 	if (!slice_is_equal(name, SLICE_LIT("outputSchema")) ||
 	    slice_is_equal(type, SLICE_LIT("object"))) {
-		append_member(out, name, value.text);
+		write_member(out, name, value.text);
 	} else if (type.n > 0) {
-		append_member(out, name, SLICE_LIT(WRAP_BEGIN));
+		write_member(out, name, SLICE_LIT(WRAP_BEGIN));
 		buf_append_slice(out, value.text);
 		buf_append_str(out, WRAP_END);
 	}
@@ -579,8 +573,7 @@ static int copy_tool(struct slice tool, void *arg)
 {
 	struct buf *out = arg;
 
-	if (out->data[out->len - 1] != '[')
-		buf_append_char(out, ',');
+	write_comma(out);
 	if (scan_type(tool) != JSON_OBJECT) {
 		buf_append_slice(out, tool);
 		return 0;
@@ -593,7 +586,7 @@ static int copy_tool(struct slice tool, void *arg)
 
 static void copy_tools(struct buf *out, struct slice name, struct json tools)
 {
-	append_member(out, name, SLICE_LIT("["));
+	write_member(out, name, SLICE_LIT("["));
 	(void)!scan_array(tools.text, SIZE_MAX, copy_tool, out, NULL);
 	buf_append_char(out, ']');
 }
@@ -601,7 +594,7 @@ static void copy_tools(struct buf *out, struct slice name, struct json tools)
 static void copy_structured(struct renewal *renewal, struct slice name, struct json value)
 {
 	renewal->structured = value.text;
-	append_member(renewal->out, name, SLICE_LIT("{\"result\":"));
+	write_member(renewal->out, name, SLICE_LIT("{\"result\":"));
 	buf_append_slice(renewal->out, value.text);
 	buf_append_char(renewal->out, '}');
 }
@@ -613,8 +606,7 @@ static void append_fallback(const struct renewal *renewal)
 
 	if (renewal->structured.n == 0 || renewal->has_content)
 		return;
-	buf_append_str(out, out->data[out->len - 1] == '{' ? "" : ",");
-	buf_append_str(out, "\"content\":[{\"type\":\"text\",\"text\":");
+	write_member(out, SLICE_LIT("content"), SLICE_LIT("[{\"type\":\"text\",\"text\":"));
 	write_string(out, renewal->structured);
 	buf_append_str(out, "}]");
 }
@@ -648,7 +640,7 @@ static int copy_member(struct slice name, struct json value, void *arg)
 	if (value.type == JSON_OBJECT && slice_is_equal(name, SLICE_LIT("_meta")))
 		copy_meta(renewal, name, value);
 	else
-		append_member(renewal->out, name, value.text);
+		write_member(renewal->out, name, value.text);
 	return 0;
 }
 
@@ -663,24 +655,13 @@ static void append_object(struct buf *out, const struct method *method, struct s
 	buf_append_char(out, '}');
 }
 
-/* Completes the message in convert->text, which ends with what replaces `span`. */
-static const struct envelope *finish(struct convert *convert, const struct envelope *env,
-				     struct slice span)
-{
-	buf_append_slice(&convert->text, slice_between(span.p + span.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
-			  NULL) < 0)
-		return env; /* cannot happen: it was accepted before */
-	return &convert->env;
-}
-
 static const struct envelope *write_object(struct convert *convert, const struct method *method,
 					   const struct envelope *env, struct slice span,
 					   struct slices left_out)
 {
 	buf_append_slice(&convert->text, slice_between(env->text.p, span.p));
 	append_object(&convert->text, method, span, left_out);
-	return finish(convert, env, span);
+	return convert_finish(convert, env, span);
 }
 
 /* Replaces codes that only the modern era has. requirements.md §19 */
@@ -695,7 +676,7 @@ static const struct envelope *write_error_code(struct convert *convert, const st
 		return env;
 	buf_append_slice(&convert->text, slice_between(env->text.p, code.text.p));
 	buf_printf(&convert->text, "%d", MCP_INTERNAL_ERROR);
-	return finish(convert, env, code.text);
+	return convert_finish(convert, env, code.text);
 }
 
 const struct envelope *modern_server_response(struct convert *convert, const struct method *method,

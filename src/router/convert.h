@@ -28,6 +28,12 @@ static inline void convert_init(struct convert *convert)
  * sender may use and the reader lacks (revision_lacks).
  */
 
+/*
+ * For those that write the message anew themselves: convert->text, which ends with what takes the place of `span` of the message, gets
+ * what is behind that.
+ */
+const struct envelope *convert_finish(struct convert *convert, const struct envelope *env,
+				      struct slice span);
 /* A server's response to a request of `method`. */
 const struct envelope *convert_response(struct convert *convert, unsigned int lost,
 					const struct method *method, const struct envelope *env);

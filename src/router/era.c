@@ -35,12 +35,6 @@ struct rebuild {
 	bool has_meta;
 };
 
-static void append_comma(struct buf *out)
-{
-	if (out->data[out->len - 1] != '{')
-		buf_append_char(out, ',');
-}
-
 static bool resembles_one(struct slices names, struct slice name)
 {
 	for (size_t i = 0; i < names.count; i++)
@@ -63,25 +57,16 @@ static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 
 static void copy_members(struct rebuild *rebuild, struct slice object);
 
-static void append_info(struct buf *out, struct slice info)
-{
-	if (info.n == 0)
-		return;
-	append_comma(out);
-	buf_append_str(out, "\"" META "serverInfo\":");
-	buf_append_slice(out, info);
-}
-
 static void append_meta(struct buf *out, struct slice meta, struct slice info)
 {
 	static const struct slice names[] = { SLICE(META "serverInfo"),
 					      SLICE(META "related-task") };
 	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
 
-	append_comma(out);
-	buf_append_str(out, "\"_meta\":{");
+	write_member(out, SLICE_LIT("_meta"), SLICE_LIT("{"));
 	copy_members(&rebuild, meta);
-	append_info(out, info);
+	if (info.n > 0)
+		write_member(out, SLICE_LIT(META "serverInfo"), info);
 	buf_append_char(out, '}');
 }
 
@@ -89,7 +74,7 @@ static void copy_run(struct rebuild *rebuild)
 {
 	if (rebuild->begin == NULL)
 		return;
-	append_comma(rebuild->out);
+	write_comma(rebuild->out);
 	splice_append(rebuild->out, slice_between(rebuild->begin, rebuild->end), NULL, 0,
 		      SPLICE_ONE_LINE);
 	rebuild->begin = NULL;
@@ -314,11 +299,8 @@ void era_append_task(struct buf *out, const char *kind, struct slice result, str
 	buf_append_char(out, '{');
 	if (kind != NULL)
 		buf_printf(out, "\"resultType\":\"%s\"", kind);
-	if (id.n > 0) {
-		append_comma(out);
-		buf_append_str(out, "\"taskId\":");
-		buf_append_slice(out, id);
-	}
+	if (id.n > 0)
+		write_member(out, SLICE_LIT("taskId"), id);
 	if (requests.type == JSON_OBJECT)
 		append_or(out, "inputRequests", requests, true, NULL);
 	copy_members(&rebuild, result);
@@ -432,10 +414,8 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 		buf_append_slice(out, capabilities);
 	else
 		task_extension_append_without(out, capabilities);
-	if (scan_type(instructions) == JSON_STRING) {
-		buf_append_str(out, ",\"instructions\":");
-		buf_append_slice(out, instructions);
-	}
+	if (scan_type(instructions) == JSON_STRING)
+		write_member(out, SLICE_LIT("instructions"), instructions);
 	if (pool->server_info.n > 0)
 		append_meta(out, SLICE_LIT("{}"), pool->server_info);
 	buf_append_char(out, '}');
@@ -455,11 +435,7 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	buf_append_char(&convert->text, '{');
 	copy_members(&rebuild, params);
 	buf_append_char(&convert->text, '}');
-	buf_append_slice(&convert->text,
-			 slice_between(params.p + params.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, 0, &convert->env, NULL) < 0)
-		return env; /* cannot happen: it was accepted before */
-	return &convert->env;
+	return convert_finish(convert, env, params);
 }
 
 /* ---- task extension ---- */
@@ -484,25 +460,10 @@ static bool is_meant(struct slice name, struct slice wanted)
 	return is_wanted;
 }
 
-static void append_name(struct buf *out, struct slice name)
-{
-	if (out->data[out->len - 1] != '{')
-		buf_append_char(out, ',');
-	splice_append(out, slice_of(name.p - 1, name.n + 2), NULL, 0,
-		      SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
-	buf_append_char(out, ':');
-}
-
-static void append_member(struct buf *out, struct slice name, struct slice value)
-{
-	append_name(out, name);
-	splice_append(out, value, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
-}
-
 static int copy_extension(struct slice name, struct json value, void *arg)
 {
 	if (!is_meant(name, tasks))
-		append_member(arg, name, value.text);
+		splice_member(arg, name, value.text);
 	return 0;
 }
 
@@ -511,10 +472,10 @@ static int copy_capability(struct slice name, struct json value, void *arg)
 	if (is_meant(name, SLICE_LIT("tasks")))
 		return 0;
 	if (value.type != JSON_OBJECT || !is_meant(name, SLICE_LIT("extensions"))) {
-		append_member(arg, name, value.text);
+		splice_member(arg, name, value.text);
 		return 0;
 	}
-	append_name(arg, name);
+	splice_member(arg, name, slice_of(NULL, 0));
 	task_extension_append_others(arg, value.text);
 	return 0;
 }
@@ -584,7 +545,7 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 }
 
 struct share {
-	struct buf out;
+	struct buf *out;
 	bool is_of_capabilities; /* that object; else the result */
 	bool has_logging;
 };
@@ -603,34 +564,31 @@ static bool is_shareable(const struct share *share, struct slice name)
 static int copy_shareable(struct slice name, struct json value, void *arg)
 {
 	struct share *share = arg;
-	struct share inner = { .is_of_capabilities = true, .has_logging = share->has_logging };
+	struct share inner = { share->out, true, share->has_logging };
 
 	if (!is_shareable(share, name))
 		return 0;
-	buf_append_char(&share->out, share->out.len > 0 ? ',' : '{');
-	buf_append_char(&share->out, '"');
-	buf_append_slice(&share->out, name);
-	buf_append_str(&share->out, "\":");
+	write_name(share->out, name);
 	if (share->is_of_capabilities || value.type != JSON_OBJECT ||
 	    !slice_is_equal(name, SLICE_LIT("capabilities"))) {
-		splice_append(&share->out, value.text, NULL, 0, SPLICE_ONE_LINE);
+		splice_append(share->out, value.text, NULL, 0, SPLICE_ONE_LINE);
 		return 0;
 	}
+	buf_append_char(share->out, '{');
 	scan_members(value.text, copy_shareable, &inner);
-	buf_append_str(&inner.out, inner.out.len > 0 ? "}" : "{}");
-	buf_append_slice(&share->out, buf_slice(&inner.out));
-	buf_fini(&inner.out);
+	buf_append_char(share->out, '}');
 	return 0;
 }
 
 struct msg *server_capabilities_share(struct slice result, bool has_logging)
 {
-	struct share share = { .has_logging = has_logging };
+	at_end(buf_fini) struct buf out = { 0 };
+	struct share share = { .out = &out, .has_logging = has_logging };
 	struct buf text = { 0 };
 
+	buf_append_char(&out, '{');
 	scan_members(result, copy_shareable, &share);
-	buf_append_str(&share.out, share.out.len > 0 ? "}" : "{}");
-	write_result(&text, SLICE_LIT("0"), buf_slice(&share.out));
-	buf_fini(&share.out);
+	buf_append_char(&out, '}');
+	write_result(&text, SLICE_LIT("0"), buf_slice(&out));
 	return msg_new_take(&text);
 }

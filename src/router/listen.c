@@ -239,15 +239,9 @@ static const struct upstream_request_ops request_ops = {
 
 /* ---- what is subscribed to ---- */
 
-static void append_separator(struct buf *out)
-{
-	if (out->data[out->len - 1] != '{' && out->data[out->len - 1] != '[')
-		buf_append_char(out, ',');
-}
-
 static void append_uri(struct buf *out, struct slice uri)
 {
-	append_separator(out);
+	write_comma(out);
 	buf_append_char(out, '"');
 	splice_append(out, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
 	buf_append_char(out, '"');
@@ -272,14 +266,11 @@ static void append_filter(struct buf *out, struct listen *listen)
 
 	buf_append_char(out, '{');
 	for (size_t i = 0; i < METHOD_CHANGES; i++) {
-		if (!(pool->capabilities.tells & method_changes[i].offer))
-			continue;
-		append_separator(out);
-		buf_printf(out, "\"%s\":true", method_changes[i].wanted);
+		if (pool->capabilities.tells & method_changes[i].offer)
+			write_member(out, slice_str(method_changes[i].wanted), SLICE_LIT("true"));
 	}
 	begin = out->len;
-	append_separator(out);
-	buf_append_str(out, "\"resourceSubscriptions\":[");
+	write_member(out, SLICE_LIT("resourceSubscriptions"), SLICE_LIT("["));
 	if (pool->capabilities.offers & OFFER_SUBSCRIBE)
 		append_pool_uris(out, pool);
 	LIST_FOREACH(node, &listen->waiters) {

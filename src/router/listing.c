@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/name.h"
@@ -32,7 +33,6 @@ struct filter {
 	struct json list; /* of that kind */
 	struct buf *out;
 	size_t kept;     /* of its items */
-	size_t members;  /* of the result */
 	size_t folded;   /* listing_kind_may_fold */
 	bool is_shown;   /* items may be shown differently */
 	bool is_changed; /* something is left out, or shown differently */
@@ -84,8 +84,7 @@ static int listing_take_member(struct slice name, struct json value, void *arg)
 		filter->is_changed = true;
 		return 0;
 	}
-	if (filter->members++ > 0)
-		buf_append_char(filter->out, ',');
+	write_comma(filter->out);
 	buf_append_slice(filter->out, slice_between(name.p - 1, value.text.p));
 	if (!is_list) {
 		buf_append_slice(filter->out, value.text);
@@ -101,20 +100,12 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 					  const struct envelope *env)
 {
 	struct slice result = env->result.text;
-	struct error err;
 
 	buf_append_slice(&convert->text, slice_between(env->text.p, result.p));
 	buf_append_char(&convert->text, '{');
 	scan_members(result, listing_take_member, filter);
 	buf_append_char(&convert->text, '}');
-	if (!filter->is_changed)
-		return env;
-	buf_append_slice(&convert->text,
-			 slice_between(result.p + result.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
-			  &err) < 0)
-		return env; /* cannot happen: it was accepted before */
-	return &convert->env;
+	return filter->is_changed ? convert_finish(convert, env, result) : env;
 }
 
 const struct envelope *listing_filter(struct convert *convert, const struct call *call,
@@ -217,7 +208,7 @@ static int watch_item(struct slice item, void *arg)
 	const struct permissions *permissions = &server->conf.permissions;
 	struct permission_verdict verdict;
 	struct slice name, form, pattern;
-	struct buf decoded = { 0 }, folded = { 0 };
+	at_end(buf_fini) struct buf decoded = { 0 }, folded = { 0 };
 
 	if (scan_read_string(scan_member(item, SLICE_LIT("name")), &decoded, &name) == 0 &&
 	    permission_read_form(PERMISSION_TOOL, name, &folded, &form) == NULL)
@@ -227,8 +218,6 @@ static int watch_item(struct slice item, void *arg)
 		     i++)
 			if (permission_fits_deny(PERMISSION_TOOL, form, pattern))
 				server->deny_watch.fitting |= UINT64_C(1) << i;
-	buf_fini(&decoded);
-	buf_fini(&folded);
 	return 0;
 }
 
@@ -474,12 +463,10 @@ struct saying {
 static bool listing_is_called(struct slice written, struct slice name)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
-	struct buf plain = { 0 };
-	bool is_it = scan_decode_string(quoted, &plain) == 0 &&
-		     text_is_lookalike(buf_slice(&plain), name);
+	at_end(buf_fini) struct buf plain = { 0 };
 
-	buf_fini(&plain);
-	return is_it;
+	return scan_decode_string(quoted, &plain) == 0 &&
+	       text_is_lookalike(buf_slice(&plain), name);
 }
 
 static int add_info(struct slice written, struct json value, void *arg)
@@ -489,10 +476,9 @@ static int add_info(struct slice written, struct json value, void *arg)
 	if (slice_is_equal(written, SLICE_LIT("name")) ||
 	    slice_is_equal(written, SLICE_LIT("version")))
 		return 0;
-	buf_append_char(&saying->text, saying->text.len > 0 ? ',' : '{');
-	buf_append_slice(&saying->text, slice_of(written.p - 1, written.n + 2));
-	buf_append_char(&saying->text, ':');
-	buf_append_slice(&saying->text, value.text);
+	if (saying->text.len == 0)
+		buf_append_char(&saying->text, '{');
+	write_member(&saying->text, written, value.text);
 	return 0;
 }
 
@@ -563,42 +549,31 @@ static void look_at_server(struct server *server, struct slice result)
 struct withholding {
 	bool is_withheld[ARRAY_LEN(spoken)];
 	struct buf *out;
-	size_t kept;
 };
-
-static void put_member(struct withholding *withholding, struct slice written, struct slice text)
-{
-	if (withholding->kept++ > 0)
-		buf_append_char(withholding->out, ',');
-	buf_append_slice(withholding->out, slice_of(written.p - 1, written.n + 2));
-	buf_append_char(withholding->out, ':');
-	buf_append_slice(withholding->out, text);
-}
 
 static int put_identity(struct slice written, struct json value, void *arg)
 {
 	if (slice_is_equal(written, SLICE_LIT("name")) ||
 	    slice_is_equal(written, SLICE_LIT("version")))
-		put_member(arg, written, value.text);
+		write_member(arg, written, value.text);
 	return 0;
 }
 
 static int put_shown(struct slice written, struct json value, void *arg)
 {
-	struct withholding *withholding = arg;
-	struct withholding inner = { .out = withholding->out };
+	const struct withholding *withholding = arg;
 
 	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
 		if (!withholding->is_withheld[i] || !listing_is_called(written, spoken[i]))
 			continue;
 		if (i == SPOKEN_INFO) {
-			put_member(withholding, written, SLICE_LIT("{"));
-			scan_members(value.text, put_identity, &inner);
+			write_member(withholding->out, written, SLICE_LIT("{"));
+			scan_members(value.text, put_identity, withholding->out);
 			buf_append_char(withholding->out, '}');
 		}
 		return 0;
 	}
-	put_member(withholding, written, value.text);
+	write_member(withholding->out, written, value.text);
 	return 0;
 }
 
@@ -608,7 +583,7 @@ static bool is_withheld(const struct server *server, struct slice result, size_t
 	struct saying saying;
 	bool is_said;
 	const struct pin *pin;
-	struct buf folded = { 0 };
+	at_end(buf_fini) struct buf folded = { 0 };
 
 	read_saying(&saying, result, which);
 	is_said = saying.text.len > 0;
@@ -616,7 +591,6 @@ static bool is_withheld(const struct server *server, struct slice result, size_t
 	if (!is_said || permission_fold(PIN_SERVER, spoken[which], &folded) != NULL)
 		return false;
 	pin = pins_find(&server->pins, PIN_SERVER, buf_slice(&folded));
-	buf_fini(&folded);
 	return saying.is_bad || pin == NULL || pin->state != PIN_APPROVED;
 }
 
@@ -626,7 +600,6 @@ static const struct envelope *without_withheld(struct convert *convert, const st
 	struct withholding withholding = { .out = &convert->text };
 	struct slice result = response->result.text;
 	bool is_whole = true;
-	struct error err;
 
 	for (size_t i = 0; server->conf.pin == PIN_ENFORCE && i < ARRAY_LEN(spoken); i++) {
 		withholding.is_withheld[i] = is_withheld(server, result, i);
@@ -638,12 +611,7 @@ static const struct envelope *without_withheld(struct convert *convert, const st
 	buf_append_char(&convert->text, '{');
 	scan_members(result, put_shown, &withholding);
 	buf_append_char(&convert->text, '}');
-	buf_append_slice(&convert->text,
-			 slice_between(result.p + result.n, response->text.p + response->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
-			  &err) < 0)
-		return response; /* cannot happen: it was accepted before */
-	return &convert->env;
+	return convert_finish(convert, response, result);
 }
 
 const struct envelope *pinning_take_server(struct convert *convert, struct server *server,

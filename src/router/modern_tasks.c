@@ -200,9 +200,10 @@ bool task_result_append(struct buf *out, struct call *call, enum modern_result k
 	return true;
 }
 
-bool task_result_append_told(struct buf *out, const struct client *client,
-			     struct upstream *upstream, const struct task_id *id,
-			     struct slice params)
+/* The same for the params of notifications/tasks about this task. */
+static bool task_result_append_told(struct buf *out, const struct client *client,
+				    struct upstream *upstream, const struct task_id *id,
+				    struct slice params)
 {
 	if (!may_ask(client, params) || !live_tasks_note(upstream, params))
 		return false;

@@ -71,10 +71,6 @@ bool modern_tasks_is_coming(const struct client *client, const struct task_id *i
  */
 bool task_result_append(struct buf *out, struct call *call, enum modern_result kind,
 			struct slice result);
-/* The same for the params of notifications/tasks about this task. */
-bool task_result_append_told(struct buf *out, const struct client *client,
-			     struct upstream *upstream, const struct task_id *id,
-			     struct slice params);
 
 /* ---- subscriptions/listen ---- */
 

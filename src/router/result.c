@@ -180,7 +180,8 @@ static void send_modern_result(struct call *call, struct slice result)
  */
 static void send_missing(struct call *call, unsigned int needs)
 {
-	struct buf text = { 0 }, data = { 0 };
+	struct buf text = { 0 };
+	at_end(buf_fini) struct buf data = { 0 };
 
 	buf_append_str(&data, "{\"requiredCapabilities\":");
 	asking_append_needs(&data, needs);
@@ -189,7 +190,6 @@ static void send_missing(struct call *call, unsigned int needs)
 		    SLICE_LIT("Missing required client capability"), buf_slice(&data));
 	call->is_error = true;
 	call->http_status = 400;
-	buf_fini(&data);
 	send_text(call, &text);
 }
 
@@ -277,8 +277,8 @@ void result_send_input_required(struct call *call, struct slice requests, struct
 	buf_append_str(&text, "},\"requestState\":");
 	buf_append_slice(&text, state);
 	if (info.n > 0) {
-		buf_append_str(&text, ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
-		buf_append_slice(&text, info);
+		write_member(&text, SLICE_LIT("_meta"), SLICE_LIT("{"));
+		write_member(&text, SLICE_LIT("io.modelcontextprotocol/serverInfo"), info);
 		buf_append_char(&text, '}');
 	}
 	buf_append_str(&text, "}}");

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "router/client.h"
 #include "router/process_slots.h"
@@ -551,26 +552,22 @@ unsigned int asking_needs(const struct method *method, struct slice params)
 									   ASKING_FORMS;
 }
 
-static void append_need(struct buf *out, const char *capability, const char *members)
-{
-	buf_printf(out, "%s\"%s\":{%s}", out->data[out->len - 1] == '{' ? "" : ",", capability,
-		   members);
-}
-
 void asking_append_needs(struct buf *out, unsigned int needs)
 {
 	unsigned int modes = needs & (ASKING_FORMS | ASKING_URLS);
 
 	buf_append_char(out, '{');
 	if (needs & ASKING_ROOTS)
-		append_need(out, "roots", "");
+		write_member(out, SLICE_LIT("roots"), SLICE_LIT("{}"));
 	if (needs & (ASKING_SAMPLING | ASKING_SAMPLING_TOOLS))
-		append_need(out, "sampling", needs & ASKING_SAMPLING_TOOLS ? "\"tools\":{}" : "");
+		write_member(out, SLICE_LIT("sampling"),
+			     needs & ASKING_SAMPLING_TOOLS ? SLICE_LIT("{\"tools\":{}}") :
+							     SLICE_LIT("{}"));
 	if (modes != 0)
-		append_need(out, "elicitation",
-			    modes == ASKING_FORMS ? "\"form\":{}" :
-			    modes == ASKING_URLS  ? "\"url\":{}" :
-						    "\"form\":{},\"url\":{}");
+		write_member(out, SLICE_LIT("elicitation"),
+			     modes == ASKING_FORMS ? SLICE_LIT("{\"form\":{}}") :
+			     modes == ASKING_URLS  ? SLICE_LIT("{\"url\":{}}") :
+						     SLICE_LIT("{\"form\":{},\"url\":{}}"));
 	buf_append_char(out, '}');
 }
 

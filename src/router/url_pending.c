@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "router/call.h"
 #include "router/pool.h"
 #include "router/router.h"
@@ -183,12 +184,6 @@ static struct json member(struct slice object, const char *name)
 	return scan_member(object, slice_str(name));
 }
 
-static void append_member(struct buf *out, const char *name, struct json value)
-{
-	buf_printf(out, ",\"%s\":", name);
-	buf_append_slice(out, value.text);
-}
-
 /* ---- what a server wants ---- */
 
 static int read_one(struct slice element, void *arg)
@@ -206,8 +201,8 @@ static int read_one(struct slice element, void *arg)
 		return -1;
 	buf_append_str(wanted, wanted->len == 0 ? "[{\"id\":" : ",{\"id\":");
 	buf_append_slice(wanted, id.text);
-	append_member(wanted, "message", message);
-	append_member(wanted, "url", url);
+	write_member(wanted, SLICE_LIT("message"), message.text);
+	write_member(wanted, SLICE_LIT("url"), url.text);
 	buf_append_char(wanted, '}');
 	return 0;
 }
@@ -255,8 +250,8 @@ static int append_request(struct slice element, void *arg)
 	buf_printf(asking->out,
 		   "%s\"e%zu\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\"",
 		   asking->out->len > 0 ? "," : "", asking->number);
-	append_member(asking->out, "message", member(element, "message"));
-	append_member(asking->out, "url", url);
+	write_member(asking->out, SLICE_LIT("message"), member(element, "message").text);
+	write_member(asking->out, SLICE_LIT("url"), url.text);
 	buf_append_str(asking->out, "}}");
 	return 0;
 }

@@ -49,16 +49,6 @@ void wait_queue_remove(struct waiter *waiter)
 	CHECK((queue->count == 0) == list_is_empty(&queue->waiters));
 }
 
-void wait_queue_move(struct wait_queue *to, struct wait_queue *from)
-{
-	while (!wait_queue_is_empty(from)) {
-		struct waiter *waiter = wait_queue_first(from);
-
-		wait_queue_remove(waiter);
-		wait_queue_append(to, waiter, waiter->bytes);
-	}
-}
-
 void waiter_time_out(struct waiter *waiter)
 {
 	CHECK(waiter->queue != NULL);

@@ -47,8 +47,6 @@ struct waiter *wait_queue_first(const struct wait_queue *queue);
 struct waiter *wait_queue_last(const struct wait_queue *queue);
 /* For the owner: removes the waiter from its queue. */
 void wait_queue_remove(struct waiter *waiter);
-/* Appends all waiters of `from` to `to`. */
-void wait_queue_move(struct wait_queue *to, struct wait_queue *from);
 
 /* For the waiter's side: times out; leaves. No-ops if it is in no queue. */
 void waiter_time_out(struct waiter *waiter);

@@ -49,28 +49,6 @@ static void count_and_bytes_are_kept(void **state)
 	is_at(&queue, 0, 0);
 }
 
-static void all_move_in_their_order(void **state)
-{
-	struct waiter waiters[3] = { { .bytes = 0 } };
-	struct wait_queue from, to;
-
-	wait_queue_init(&from, &ops);
-	wait_queue_init(&to, &quiet_ops);
-	wait_queue_append(&to, &waiters[0], 1);
-	wait_queue_append(&from, &waiters[1], 20);
-	wait_queue_append(&from, &waiters[2], 300);
-	left = NULL;
-	wait_queue_move(&to, &from);
-	assert_null(left); /* it is the owner who moves them */
-	is_at(&from, 0, 0);
-	is_at(&to, 3, 321);
-	for (size_t i = 0; i < ARRAY_LEN(waiters); i++) {
-		assert_ptr_equal(wait_queue_first(&to), &waiters[i]);
-		wait_queue_remove(&waiters[i]);
-	}
-	is_at(&to, 0, 0);
-}
-
 static void owner_hears_of_who_leaves(void **state)
 {
 	struct waiter waiter = { .bytes = 0 };
@@ -98,7 +76,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(count_and_bytes_are_kept),
-		cmocka_unit_test(all_move_in_their_order),
 		cmocka_unit_test(owner_hears_of_who_leaves),
 	};
 

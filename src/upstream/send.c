@@ -21,7 +21,6 @@
 #endif
 
 #define VERSIONS_MAX 64
-#define FLAGS (SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS)
 
 static const struct slice none = { NULL, 0 };
 
@@ -66,11 +65,7 @@ static int meta_add_member(struct slice name, struct json value, void *arg)
 
 	if (is_reserved(name))
 		return 0;
-	buf_append_char(rebuild->out, rebuild->out->len > 0 ? ',' : '{');
-	buf_append_char(rebuild->out, '"');
-	buf_append_slice(rebuild->out, name);
-	buf_append_str(rebuild->out, "\":");
-	buf_append_slice(rebuild->out, is_token ? rebuild->token : value.text);
+	write_member(rebuild->out, name, is_token ? rebuild->token : value.text);
 	return 0;
 }
 
@@ -100,11 +95,12 @@ void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, s
 			send_edits_add(edits, own.text, token);
 		return;
 	}
+	buf_append_char(&edits->meta, '{');
 	if (env->has_more_meta)
 		scan_members(env->meta.text, meta_add_member, &rebuild);
 	else if (own.type != JSON_ABSENT)
 		(void)meta_add_member(SLICE_LIT("progressToken"), own, &rebuild);
-	buf_append_str(&edits->meta, edits->meta.len > 0 ? "}" : "{}");
+	buf_append_char(&edits->meta, '}');
 	send_edits_add(edits, env->meta.text, buf_slice(&edits->meta));
 }
 
@@ -307,21 +303,6 @@ void send_error(struct upstream *upstream, struct slice id, int code, struct sli
 
 /* ---- requests ---- */
 
-/* Begins the next member of the object that is open in `out`. */
-static void append_name(struct buf *out, struct slice name)
-{
-	CHECK(out->len > 0);
-	buf_append_str(out, out->data[out->len - 1] == '{' ? "\"" : ",\"");
-	splice_append(out, name, NULL, 0, FLAGS);
-	buf_append_str(out, "\":");
-}
-
-static void append_member(struct buf *out, struct slice name, struct slice value)
-{
-	append_name(out, name);
-	splice_append(out, value, NULL, 0, FLAGS);
-}
-
 struct writing {
 	struct buf *out;
 	const struct upstream_setup *setup;
@@ -340,7 +321,7 @@ static int copy_meta_member(struct slice name, struct json value, void *arg)
 	    slice_is_equal(name, SLICE_LIT(SCAN_CALLER_META)) ||
 	    (is_reserved(name) && !request->is_modern))
 		return 0;
-	append_member(writing->out, name, value.text);
+	splice_member(writing->out, name, value.text);
 	return 0;
 }
 
@@ -356,9 +337,9 @@ static void append_client(const struct writing *writing)
 		capabilities = buf_slice(&setup->capabilities);
 	if (setup->initialize != NULL)
 		info = scan_path(setup->initialize->text, path, ARRAY_LEN(path));
-	append_member(writing->out, SLICE_LIT(MODERN_META "clientCapabilities"),
+	splice_member(writing->out, SLICE_LIT(MODERN_META "clientCapabilities"),
 		      capabilities.n > 0 ? capabilities : SLICE_LIT("{}"));
-	append_member(writing->out, SLICE_LIT(MODERN_META "clientInfo"),
+	splice_member(writing->out, SLICE_LIT(MODERN_META "clientInfo"),
 		      info.type == JSON_OBJECT ?
 			      info.text :
 			      SLICE_LIT("{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
@@ -371,16 +352,16 @@ static void append_meta(const struct writing *writing)
 	struct buf *out = writing->out;
 
 	buf_append_str(out, "\"_meta\":{");
-	append_name(out, SLICE_LIT(MODERN_META "protocolVersion"));
+	write_name(out, SLICE_LIT(MODERN_META "protocolVersion"));
 	buf_printf(out, "\"%.*s\"", SLICE_ARG(revision_modern.name));
 	if (!request->is_modern || writing->meta.n == 0) /* or it is our own, for a modern client */
 		append_client(writing);
 	if (request->level >= 0) {
-		append_name(out, SLICE_LIT(MODERN_META "logLevel"));
+		write_name(out, SLICE_LIT(MODERN_META "logLevel"));
 		buf_printf(out, "\"%.*s\"", SLICE_ARG(level_name(request->level)));
 	}
 	if (request->token.n > 0)
-		append_member(out, SLICE_LIT("progressToken"), request->token);
+		splice_member(out, SLICE_LIT("progressToken"), request->token);
 	scan_members(writing->meta, copy_meta_member, (void *)writing);
 	buf_append_char(out, '}');
 }
@@ -401,7 +382,7 @@ static int copy_param(struct slice name, struct json value, void *arg)
 		value.text = cursor;
 	if (task_id.n > 0 && slice_is_equal(name, SLICE_LIT("taskId")))
 		value.text = task_id;
-	append_member(writing->out, name, value.text);
+	splice_member(writing->out, name, value.text);
 	return 0;
 }
 
@@ -418,9 +399,9 @@ void modern_append_params(struct buf *out, const struct upstream_setup *setup, s
 	append_meta(&writing);
 	scan_members(params, copy_param, &writing);
 	if (request->input_responses.n > 0)
-		append_member(out, SLICE_LIT("inputResponses"), request->input_responses);
+		splice_member(out, SLICE_LIT("inputResponses"), request->input_responses);
 	if (request->request_state.n > 0)
-		append_member(out, SLICE_LIT("requestState"), request->request_state);
+		splice_member(out, SLICE_LIT("requestState"), request->request_state);
 	buf_append_char(out, '}');
 }
 
@@ -458,7 +439,7 @@ bool modern_is_named(struct slice error)
 static int copy_capability(struct slice name, struct json value, void *arg)
 {
 	if (!slice_is_equal(name, SLICE_LIT("tasks")))
-		append_member(arg, name, value.text);
+		splice_member(arg, name, value.text);
 	return 0;
 }
 
@@ -480,13 +461,12 @@ int modern_read_discovery(struct slice result, const char *name, struct buf *out
 		   SLICE_ARG(revision_modern.name));
 	scan_members(capabilities.text, copy_capability, out);
 	buf_append_char(out, '}');
-	append_name(out, SLICE_LIT("serverInfo"));
 	if (info.type == JSON_OBJECT)
-		splice_append(out, info.text, NULL, 0, FLAGS);
+		splice_member(out, SLICE_LIT("serverInfo"), info.text);
 	else
-		buf_printf(out, "{\"name\":\"%s\",\"version\":\"0\"}", name);
+		buf_printf(out, ",\"serverInfo\":{\"name\":\"%s\",\"version\":\"0\"}", name);
 	if (instructions.type == JSON_STRING)
-		append_member(out, SLICE_LIT("instructions"), instructions.text);
+		splice_member(out, SLICE_LIT("instructions"), instructions.text);
 	buf_append_char(out, '}');
 	return 0;
 }
