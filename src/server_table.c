@@ -98,6 +98,7 @@ static void row_keep(struct server_table *table, const struct config_server *fro
 
 	table->servers[number].conf.claims = from->conf.claims;
 	table->servers[number].conf.credential = from->conf.credential;
+	table->servers[number].conf.legs = from->conf.legs;
 	row_take_rules(table, number, from);
 	endpoint->path = from->endpoint.path;
 	endpoint->sse_path = from->endpoint.sse_path;
@@ -229,7 +230,7 @@ static void retire_others(struct server_table *table)
 
 		if (table->rows[i].name == NULL || slots->slots[i].state == SERVER_SLOT_CURRENT)
 			continue;
-		same = server_slots_find_name(slots, table->rows[i].name);
+		same = server_slots_find_successor(slots, (uint32_t)i);
 		if (same < SERVERS_MAX)
 			row_take_rules(table, i, &slots->table.servers[same]);
 		if (!table->servers[i].is_retired)

@@ -151,6 +151,16 @@ uint32_t server_slots_find_name(const struct server_slots *slots, const char *na
 	return number < SERVERS_MAX && slots->slots[number].is_known ? number : SERVERS_MAX;
 }
 
+uint32_t server_slots_find_successor(const struct server_slots *slots, uint32_t number)
+{
+	const struct config_server *servers = slots->table.servers;
+	uint32_t same = server_slots_find_name(slots, servers[number].conf.name);
+
+	return same < SERVERS_MAX && servers[same].is_endpoint == servers[number].is_endpoint ?
+		       same :
+		       SERVERS_MAX;
+}
+
 int server_slots_plan(const struct server_slots *slots, const struct config *next,
 		      uint32_t *numbers_r, struct error *err)
 {
@@ -212,7 +222,7 @@ static bool is_one_too_many(const struct server_slots *slots, uint32_t number)
 static void bound_retiring(struct server_slots *slots, uint32_t number)
 {
 	struct server_slot *slot = &slots->slots[number];
-	uint32_t same = server_slots_find_name(slots, slots->table.servers[number].conf.name);
+	uint32_t same = server_slots_find_successor(slots, number);
 	uint64_t until_ms = clock_now_ms() + slots->conf->reserve_ms;
 
 	CHECK(slot->state == SERVER_SLOT_RETIRING);

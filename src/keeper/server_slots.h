@@ -119,6 +119,11 @@ void server_slots_use(struct server_slots *slots, struct config *next, const uin
 void server_slots_bound(struct server_slots *slots);
 /* The number of the enabled server in use with this name; SERVERS_MAX: there is none. */
 uint32_t server_slots_find_name(const struct server_slots *slots, const char *name);
+/*
+ * The same for the server of this number, which is retiring: that has its name, and is a server or an endpoint
+ * as it is.
+ */
+uint32_t server_slots_find_successor(const struct server_slots *slots, uint32_t number);
 /* The configuration in use. */
 struct generation *server_slots_generation(const struct server_slots *slots);
 struct config *server_slots_config(const struct server_slots *slots);

@@ -31,6 +31,7 @@ void server_take_rules(struct server *server, const struct server_conf *conf, bo
 	merged.claims = own->claims;
 	merged.credential = own->credential;
 	merged.for_caller = own->for_caller;
+	merged.legs = own->legs;
 	merged.in_meta = own->in_meta;
 	merged.confinement = own->confinement;
 	merged.line_max = own->line_max;

@@ -44,6 +44,32 @@ def starts_nothing(t, server):
     return conn.request("DELETE", "/%s/mcp" % server).status
 
 
+@case(daemon=False, deadline=40)
+def a_server_and_an_endpoint_of_one_name(t):
+    """product §4: whoever has a session of the one keeps it, with its rules, when the other takes the name."""
+    plain, joined = {"main": {"script": {}, "tools": {"deny": ["echo"]}}}, {"endpoints": {"main": {"servers": {"other": {"prefix": "x_"}}}}}
+
+    def tools(session):
+        return [tool["name"] for tool in session.ask("tools/list")["result"]["tools"]]
+    t.start(plain)
+    one = t.session()
+    pid = one.pid()
+    allowed = tools(one)
+    reload(t, {"other": {"script": {}}}, joined)
+    both = t.session()
+    ok("x_echo" in tools(both), "the endpoint", tools(both))
+    for _ in range(2):
+        eq((tools(one), one.pid()), (allowed, pid))
+        eq(one.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}})["error"]["code"], -32602, "still denied")
+        os.kill(pid, signal.SIGKILL)
+        t.daemon.wait_log("child_state", "pid=%d " % pid, "to=gone")
+        ok(one.pid() != pid, "a fresh process of the same server")
+        pid = one.pid()
+    reload(t, plain, {})
+    eq((tools(one), tools(t.session())), (allowed, allowed))
+    ok(all(name.startswith("x_") for name in tools(both)), "an endpoint still", tools(both))
+
+
 # ---- denied tokens ----------------------------------------------------------------------------------------------------
 
 
