@@ -121,9 +121,11 @@ void kept_pools_drop_all(struct kept_pools *pools)
 size_t kept_pools_put(const struct kept_pools *pools, char *text, size_t at, size_t max)
 {
 	LIST_FOREACH(node, &pools->list) {
+		const struct pool *pool = kept_pool_at(node)->pool;
 		const struct buf *line = &kept_pool_at(node)->line;
 
-		if (line->len > max - at)
+		/* The pool of now may have the same id as one from before a reload, which nobody inherits. */
+		if (line->len > max - at || (pool != NULL && pool_is_retired(pool)))
 			continue;
 		memcpy(text + at, line->data, line->len);
 		at += line->len;

@@ -13,7 +13,7 @@ import termios
 import mcp
 from c100_reload import reload
 from c70_admin import admin, metrics
-from c106_sessions_kept import Daemons, kill_gateway, servers
+from c106_sessions_kept import Daemons, kill_gateway, lines_saved, servers
 from c108_endpoints import call, over, text_of
 from harness import case, eq, is_alive, ok, wait_for
 
@@ -367,16 +367,28 @@ def a_leg_whose_server_changes(t):
 
 
 def pools_noted(daemons, count):
-    folder = os.path.join(daemons.state, "mcpgated")
-
     def lines():
-        for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if name.startswith("sessions-") and not name.endswith((".lock", ".new")):
-                with open(os.path.join(folder, name)) as f:
-                    return [line for line in f if line.startswith('{"pool":')]
-        return []
+        return [line for line in lines_saved(daemons.state) if line.startswith('{"pool":')]
     wait_for(lambda: len(lines()) == count, 10, "pools are noted")
     return lines()
+
+
+@case(daemon=False, deadline=60)
+def a_shared_server_that_is_changed(t):
+    """What the one before the reload said of itself is no word of the next one's, also while the former is still used."""
+    daemons = Daemons(t)
+    daemons.begin("shared", script={"caps": {"tools": {}}})
+    old = t.session()
+    pools_noted(daemons, 1)
+    reload(t, {"main": {"script": {"caps": {"tools": {}, "prompts": {}}}, "isolation": "shared"}})
+    new = t.session()
+    pid = new.pid()
+    ok(old.pid() != pid, "another one")
+    wait_for(lambda: '"prompts"' in pools_noted(daemons, 1)[0], 10, "what it is now")
+    kill_gateway(t)
+    late = t.session()
+    eq((late.pid(), sorted(late.result["result"]["capabilities"])), (pid, sorted(new.result["result"]["capabilities"])))
+    ok("prompts" in late.result["result"]["capabilities"], "what it is")
 
 
 @case(daemon=False, deadline=60)
