@@ -263,7 +263,7 @@ static void use_router(struct gateway *g)
 	const struct config *config = g->config;
 
 	g->router.configuration++;
-	g->router.sessions.conf = config->sessions;
+	session_set_renew(&g->router.sessions, &config->sessions);
 	client_session_keep_all(&g->router, config->keeps_sessions);
 	g->router.limits.depth_max = config->json_depth;
 	g->router.upstreams.limits.depth_max = config->json_depth;

@@ -305,7 +305,9 @@ static void listening_begin(struct listening *get, struct client *client,
 		token_watch_begin(get->token_watch, &get->context->caller);
 		drop_context(get);
 	} else if (get->stored != NULL) {
-		listening_answer_expired(get, stored_stream_request_id(get->stored),
+		listening_answer_expired(get,
+					 slice_of(get->stored->request_id,
+						  get->stored->request_id_length),
 					 slice_of(NULL, 0));
 	} else {
 		/*

@@ -22,6 +22,7 @@
 /* A descriptor that has more to read after so long leaves it for the next turn. */
 #define TURN_LONG_MS 3
 #define REFUSED_PAUSE_MS 100
+#define CONTINUE_STEPS 32
 
 struct timer_queue {
 	struct timer_queue *next;
@@ -393,6 +394,16 @@ void timer_start(struct loop *loop, struct timer *timer, uint64_t after_ms)
 	list_append(&queue->timers, &timer->link);
 	if (!queue->is_armed)
 		timer_queue_arm(queue);
+}
+
+void timer_continue(struct loop *loop, struct timer *timer, uint64_t whole_ms, uint64_t passed_ms)
+{
+	uint64_t step_ms = whole_ms / CONTINUE_STEPS + 1;
+	uint64_t left_ms = passed_ms < whole_ms ? whole_ms - passed_ms : 0;
+
+	if (passed_ms > 0)
+		left_ms = (left_ms + step_ms - 1) / step_ms * step_ms;
+	timer_start(loop, timer, left_ms);
 }
 
 void timer_stop(struct timer *timer)

@@ -83,6 +83,12 @@ struct timer {
 void timer_init(struct timer *timer, timer_fn *on_due);
 /* Fires once, `after_ms` from now; a running timer is restarted. Expects few distinct durations. */
 void timer_start(struct loop *loop, struct timer *timer, uint64_t after_ms);
+/*
+ * Fires when `whole_ms` have passed since what began `passed_ms` ago, or up to a 32nd of that later,
+ * so that the durations are few: for timers that go on under another configuration, or in another
+ * process.
+ */
+void timer_continue(struct loop *loop, struct timer *timer, uint64_t whole_ms, uint64_t passed_ms);
 void timer_stop(struct timer *timer);
 bool timer_is_running(const struct timer *timer);
 

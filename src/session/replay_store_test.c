@@ -86,7 +86,8 @@ static void streams_are_found_by_number(void **state)
 	assert_int_equal(b->number, 2);
 	found = replay_store_find(&replay_store, 2);
 	assert_ptr_equal(found, b);
-	assert_true(slice_is_equal(stored_stream_request_id(found), SLICE_LIT("\"x\"")));
+	assert_true(slice_is_equal(slice_of(found->request_id, found->request_id_length),
+				   SLICE_LIT("\"x\"")));
 	assert_false(is_found(3));
 	assert_false(is_found(0));
 	stored_stream_unref(&found);
@@ -276,6 +277,28 @@ static void store_sweeps_what_is_old(void **state)
 	stored_stream_unref(&running);
 }
 
+/* Another replay_age goes for streams that have ended, too. */
+static void renewed_age_goes_for_ended_streams(void **state)
+{
+	struct stored_stream *stored = open_seen("1");
+
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+	clock_freeze(clock_now_ms() + 30000);
+	loop_turn(loop, false);
+	conf.stream.replay_age_ms = 30001;
+	store_renew(&store, 60000);
+	loop_turn(loop, false);
+	assert_true(is_found(1));
+	conf.stream.replay_age_ms = 30000;
+	store_renew(&store, 30001);
+	loop_turn(loop, false);
+	assert_true(is_found(1)); /* up to a 32nd longer */
+	clock_freeze(clock_now_ms() + 1000);
+	loop_turn(loop, false);
+	assert_false(is_found(1));
+}
+
 /* ---- for another gateway ---- */
 
 static void push(struct stream *stream, enum stream_kind kind, const char *text)
@@ -398,6 +421,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_largest_holder_pays, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(renewed_age_goes_for_ended_streams, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(another_gateway_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_gateway_is_not_believed, setup, teardown),
 	};

@@ -109,7 +109,6 @@ void session_table_fini(struct session_table *table)
 #define DOUBT_MS (60 * 1000)
 #define IDLE_LEAST_MS 2000 /* clients often pause for a moment between two requests */
 #define ADDRESS_LEAST 8    /* an address may have this many, however small max_sessions is */
-#define AGE_STEPS 32
 #define TO(state) (1u << SESSION_##state)
 static const struct state_row states[] = {
 	[SESSION_NEW] = { "new", TO(LIVE) | TO(ENDED) },
@@ -165,10 +164,7 @@ static void session_on_idle(struct timer *timer)
 
 static void session_on_age(struct timer *timer)
 {
-	struct session *session = container_of(timer, struct session, age);
-
-	if (!session->is_part)
-		session_end(session, REASON_EXPIRED);
+	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
 }
 
 static void session_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
@@ -398,12 +394,14 @@ struct slice session_promise_id(struct session *session)
 	return session_id(session);
 }
 
-static void session_begin_at(struct session *session, uint64_t left_ms)
+static void session_begin_at(struct session *session, uint64_t age_ms)
 {
 	session_set_state(session, SESSION_LIVE);
-	timer_start(session->set->loop, &session->age, left_ms);
+	session->began_at_ms =
+		clock_now_ms() - age_ms; /* wraps if that is before the clock's zero */
 	if (session->is_part)
 		return;
+	timer_continue(session->set->loop, &session->age, session->set->conf.max_age_ms, age_ms);
 	counter_add(COUNTER_SESSIONS);
 	session_rest(session);
 }
@@ -412,20 +410,36 @@ void session_begin(struct session *session)
 {
 	CHECK(session->state == SESSION_NEW);
 	session_promise_id(session);
-	session_begin_at(session, session->set->conf.max_age_ms);
+	session_begin_at(session, 0);
 }
 
 bool session_begin_again(struct session *session, struct slice id, uint64_t age_ms)
 {
-	uint64_t max_age_ms = session->set->conf.max_age_ms;
-	uint64_t step_ms = max_age_ms / AGE_STEPS + 1; /* the loop has a queue for each duration */
-
-	CHECK(session->state == SESSION_NEW && !has_id(session) && age_ms < max_age_ms);
+	CHECK(session->state == SESSION_NEW && !has_id(session) &&
+	      age_ms < session->set->conf.max_age_ms);
 	if (!session_table_add_known(&session->set->table, &session->entry, id))
 		return false;
 	session->is_continued = true;
-	session_begin_at(session, ((max_age_ms - age_ms - 1) / step_ms + 1) * step_ms);
+	session_begin_at(session, age_ms);
 	return true;
+}
+
+void session_set_renew(struct session_set *set, const struct session_conf *conf)
+{
+	uint64_t was_replay_age_ms = set->conf.store.stream.replay_age_ms;
+
+	set->conf = *conf;
+	LIST_FOREACH(node, &set->sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		if (timer_is_running(&session->age))
+			timer_continue(set->loop, &session->age, conf->max_age_ms,
+				       session_age_ms(session));
+		if (timer_is_running(&session->idle))
+			timer_continue(set->loop, &session->idle, session_patience_ms(session),
+				       session_idle_ms(session));
+	}
+	store_renew(&set->store, was_replay_age_ms);
 }
 
 struct session *session_find(const struct session_set *set, struct slice id,
@@ -450,25 +464,16 @@ struct slice session_shown_id(const struct session *session)
 	return slice_of(session->entry.id, session->entry.id[0] != '\0' ? SESSION_ID_SHOWN : 0);
 }
 
-/* Computed from the time that is left. */
-static uint64_t passed_ms(const struct timer *timer, uint64_t whole_ms)
-{
-	uint64_t now_ms = clock_now_ms();
-	uint64_t left_ms = timer->due_ms > now_ms ? timer->due_ms - now_ms : 0;
-
-	return whole_ms > left_ms ? whole_ms - left_ms : 0;
-}
-
 uint64_t session_age_ms(const struct session *session)
 {
 	CHECK(session->state == SESSION_LIVE);
-	return passed_ms(&session->age, session->set->conf.max_age_ms);
+	return clock_now_ms() - session->began_at_ms;
 }
 
 uint64_t session_idle_ms(const struct session *session)
 {
 	CHECK(session->state == SESSION_LIVE);
-	return session->holds > 0 ? 0 : passed_ms(&session->idle, session_patience_ms(session));
+	return session->holds > 0 ? 0 : clock_now_ms() - session->rested_at_ms;
 }
 
 uint64_t session_left_ms(const struct session *session)

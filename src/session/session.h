@@ -108,6 +108,7 @@ struct session {
 	enum session_state state;
 	struct session_entry entry; /* its id, once it is live or the id was promised; else empty */
 	unsigned int holds;
+	uint64_t began_at_ms;  /* once it is live */
 	uint64_t rested_at_ms; /* since when it is not held */
 	bool is_doubtful;      /* see session_doubt; until it is used */
 	bool is_part;          /* of another session */
@@ -122,6 +123,11 @@ struct session {
 };
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
+/*
+ * Another configuration is in use from now on: for open sessions and their streams, too. What is too
+ * old by it ends at the end of the turn; what is too much goes at once.
+ */
+void session_set_renew(struct session_set *set, const struct session_conf *conf);
 void session_set_fini(struct session_set *set);
 
 /*

@@ -396,6 +396,57 @@ static void age_ends_it_even_when_held(void **state)
 	assert_int_equal(owner.ends, 1);
 }
 
+/* Another configuration goes for open sessions, too; their times go on from where they are. */
+static void renewed_times_go_for_open_ones(void **state)
+{
+	struct session_conf conf = set.conf;
+	struct owner used, unused;
+
+	conf.idle_ms = conf.max_age_ms = 600000;
+	session_set_renew(&set, &conf);
+	begin(&used);
+	begin(&unused);
+	session_hold(&used.session);
+	pass(300000);
+	conf.max_age_ms = 900000;
+	session_set_renew(&set, &conf);
+	assert_int_equal(session_age_ms(&used.session), 300000);
+	assert_int_equal(session_idle_ms(&unused.session), 300000);
+	conf.idle_ms = 300000;
+	session_set_renew(&set, &conf);
+	pass(0);
+	assert_int_equal(unused.reason, REASON_EXPIRED);
+	pass(300001); /* its first max_age */
+	assert_int_equal(used.ends, 0);
+	conf.max_age_ms = 600000;
+	session_set_renew(&set, &conf);
+	pass(0);
+	assert_int_equal(used.reason, REASON_EXPIRED);
+	session_release(&used.session);
+}
+
+/* And for what waits in them. */
+static void renewed_bounds_go_for_open_ones(void **state)
+{
+	struct session_conf conf = set.conf;
+	struct msg *msg = msg_new(SLICE_LIT("{\"jsonrpc\":\"2.0\",\"method\":\"a\"}"));
+	struct owner owner;
+	size_t bytes;
+
+	begin(&owner);
+	for (int i = 0; i < 8; i++)
+		stream_push(&owner.session.standalone, STREAM_NOTIFICATION, 0, msg);
+	msg_unref(&msg);
+	bytes = set.store.budget.bytes;
+	conf.store.session_bytes = bytes / 2;
+	session_set_renew(&set, &conf);
+	assert_int_equal(owner.session.standalone.count, 4);
+	conf.store.total_bytes = bytes / 4;
+	session_set_renew(&set, &conf);
+	assert_int_equal(owner.session.standalone.count, 2);
+	session_end(&owner.session, REASON_DELETED);
+}
+
 struct reader {
 	struct stream_reader reader;
 	unsigned int detached;
@@ -532,6 +583,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(doubtful_one_goes_soon, setup, teardown),
 		cmocka_unit_test_setup_teardown(age_ends_it_even_when_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(renewed_times_go_for_open_ones, setup, teardown),
+		cmocka_unit_test_setup_teardown(renewed_bounds_go_for_open_ones, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_knows_new_sessions, setup, teardown),
 		cmocka_unit_test_setup_teardown(begins_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(ends_when_its_token_is_denied, setup, teardown),

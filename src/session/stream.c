@@ -592,6 +592,7 @@ static void store_on_sweep(struct timer *timer)
 void store_init(struct store *store, struct loop *loop, const struct store_conf *conf)
 {
 	*store = (struct store){ .loop = loop, .conf = conf };
+	list_init(&store->replay_stores);
 	stream_budget_init(&store->budget, conf->total_bytes, NULL);
 	ranking_init(&store->ranking);
 	store->budget.callers = &store->ranking;
@@ -638,6 +639,7 @@ static void store_caller_unref(struct store_caller **caller)
 void replay_store_init(struct replay_store *replay_store, struct store *store, uint64_t caller)
 {
 	*replay_store = (struct replay_store){ .store = store };
+	list_append(&store->replay_stores, &replay_store->link);
 	replay_store->caller = store_get_caller(store, caller);
 	stream_budget_init(&replay_store->budget, store->conf->session_bytes,
 			   &replay_store->caller->budget);
@@ -699,6 +701,7 @@ void replay_store_fini(struct replay_store *replay_store)
 	while (!list_is_empty(&replay_store->expired))
 		replay_store_forget_expired(replay_store);
 	CHECK(replay_store->finished_count == 0 && replay_store->expired_count == 0);
+	list_remove(&replay_store->link);
 	store_caller_unref(&replay_store->caller);
 }
 
@@ -720,6 +723,42 @@ static void stored_stream_expire(struct stored_stream *stored)
 static void stored_stream_on_expiry(struct timer *timer)
 {
 	stored_stream_expire(container_of(timer, struct stored_stream, expiry));
+}
+
+static void replay_store_renew(struct replay_store *replay_store, uint64_t was_age_ms)
+{
+	const struct store *store = replay_store->store;
+	uint64_t now_ms = clock_now_ms();
+
+	LIST_FOREACH(node, &replay_store->streams) {
+		struct timer *expiry = &container_of(node, struct stored_stream, link)->expiry;
+		uint64_t left_ms = expiry->due_ms > now_ms ? expiry->due_ms - now_ms : 0;
+
+		if (timer_is_running(expiry))
+			timer_continue(store->loop, expiry, store->conf->stream.replay_age_ms,
+				       left_ms < was_age_ms ? was_age_ms - left_ms : 0);
+	}
+	replay_store->budget.max_bytes = store->conf->session_bytes;
+	stream_budget_shed(&replay_store->budget);
+}
+
+void store_renew(struct store *store, uint64_t was_age_ms)
+{
+	struct list to_do;
+
+	store->budget.max_bytes = store->conf->total_bytes;
+	store_on_sweep(&store->sweep);
+	/* What a session has to give up may end it, and others with it. */
+	list_init(&to_do);
+	list_splice(&to_do, &store->replay_stores);
+	while (!list_is_empty(&to_do)) {
+		struct list *first = to_do.next;
+
+		list_remove(first);
+		list_append(&store->replay_stores, first);
+		replay_store_renew(container_of(first, struct replay_store, link), was_age_ms);
+	}
+	stream_budget_shed(&store->budget);
 }
 
 /* Takes ownership of the caller's reference. */
@@ -835,7 +874,7 @@ void stored_stream_unref(struct stored_stream **stored)
 	loop_defer_free(s->stream.loop, s);
 }
 
-struct slice stored_stream_request_id(const struct stored_stream *stored)
+static struct slice stored_stream_request_id(const struct stored_stream *stored)
 {
 	return slice_of(stored->request_id, stored->request_id_length);
 }

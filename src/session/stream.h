@@ -188,6 +188,7 @@ struct store {
 	const struct store_conf *conf;
 	struct stream_budget budget;
 	struct map callers;
+	struct list replay_stores;
 	struct ranking ranking; /* of the callers, by what their streams hold */
 	struct timer sweep;
 };
@@ -203,6 +204,7 @@ struct store_caller {
 /* The streams of one session. */
 struct replay_store {
 	struct store *store;
+	struct list link; /* in the store */
 	struct store_caller *caller;
 	struct stream_budget budget; /* also for the session's own stream */
 	struct list streams;         /* ended ones in the order they ended */
@@ -229,6 +231,11 @@ struct stored_stream {
 
 /* conf is borrowed for the store's life. */
 void store_init(struct store *store, struct loop *loop, const struct store_conf *conf);
+/*
+ * conf has changed; before, streams were kept for `was_age_ms` after their end. What is too much, or
+ * too old, is forgotten.
+ */
+void store_renew(struct store *store, uint64_t was_age_ms);
 void store_fini(struct store *store);
 void replay_store_init(struct replay_store *replay_store, struct store *store, uint64_t caller);
 /* Makes all streams unfindable; each lives until its last reference is dropped. */
@@ -270,5 +277,3 @@ void replay_store_write(const struct replay_store *replay_store, const struct st
  * ids mean what they meant.
  */
 void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines);
-/* Borrowed. */
-struct slice stored_stream_request_id(const struct stored_stream *stored);
