@@ -231,6 +231,7 @@ struct verifier_job {
 	bool is_unclear; /* an authority that it was shown to could not say */
 	struct finding finding;
 	struct question question;
+	uint64_t asker; /* of its first wait */
 	struct task ask;
 	struct timer deadline;
 };
@@ -668,6 +669,21 @@ static struct verifier_job *find_job(const struct verifier *verifier,
 	return NULL;
 }
 
+/*
+ * Whether the question may take only what suspects may: guesses that are still under way have not
+ * failed yet. AUTH-OPQ-03
+ */
+static bool counts_as_suspect(const struct verifier *verifier, const struct verifier_wait *wait)
+{
+	size_t own = 0;
+
+	if (wait->is_suspect || wait->asker == 0)
+		return wait->is_suspect;
+	LIST_FOREACH(node, &verifier->jobs)
+		own += container_of(node, struct verifier_job, link)->asker == wait->asker;
+	return own >= VERIFIER_OWN_MAX;
+}
+
 static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait)
 {
 	CHECK(wait->job == NULL && wait->on_done != NULL);
@@ -728,6 +744,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 	struct token_digest digest;
 	struct verifier_job *job;
 	enum next next = NEXT_TELL;
+	bool is_suspect;
 
 	CHECK(accepted->count == 0 || accepted->items != NULL);
 	*grant_r = NULL;
@@ -748,10 +765,12 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 		if (next == NEXT_TELL)
 			remember_finding(verifier, &digest, &finding);
 	}
-	if (next != NEXT_TELL && verifier->job_count < JOBS_MAX) {
+	is_suspect = next != NEXT_TELL && counts_as_suspect(verifier, wait);
+	if (next != NEXT_TELL && verifier->job_count < (is_suspect ? JOBS_MAX / 2 : JOBS_MAX)) {
 		job = job_new(verifier, token, &digest);
 		job->finding = finding;
-		job->question.is_suspect = wait->is_suspect;
+		job->question.is_suspect = is_suspect;
+		job->asker = wait->asker;
 		job_add_wait(job, wait);
 		job_go_on(job, next);
 		return false;
@@ -762,7 +781,8 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 		verdict_set(verdict_r,
 			    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
 						VERDICT_INTROSPECTION_UNAVAILABLE,
-			    "questions about %d tokens are already under way", JOBS_MAX);
+			    "questions about %zu tokens are already under way",
+			    verifier->job_count);
 	grant_unref(&finding.grant);
 	return true;
 }

@@ -112,13 +112,15 @@ struct verifier_wait;
 typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *verdict,
 			      struct grant *grant);
 
-/* Embedded by its owner, which sets on_done and is_suspect; otherwise zeroed. */
+/* Embedded by its owner, which sets on_done, is_suspect and asker; otherwise zeroed. */
 struct verifier_wait {
 	verifier_done_fn *on_done;
 	/*
 	 * Many bad tokens came from its address: it may use only half of the questions. AUTH-OPQ-03
 	 */
 	bool is_suspect;
+	/* A number for its address, of which more than a few questions at a time count as suspect; 0: not counted. */
+	uint64_t asker;
 	struct verifier_job *job;      /* private; NULL when nothing is pending */
 	struct list link;              /* private */
 	const struct slices *accepted; /* private */
@@ -153,6 +155,9 @@ struct grant *verifier_judge_again(const struct verifier *verifier, const struct
 void verifier_cancel(struct verifier_wait *wait);
 
 #define VERIFIER_WAIT_MS (10 * 1000)
+
+/* Questions of one asker at a time that do not count as a suspect's. */
+#define VERIFIER_OWN_MAX 8
 
 /* Seconds for Retry-After with an UNAVAILABLE verdict. */
 #define VERIFIER_RETRY_AFTER_S 5

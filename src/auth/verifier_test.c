@@ -1265,6 +1265,43 @@ static void suspects_do_not_take_all_places(void **state)
 		verifier_cancel(&waits[i]);
 }
 
+/* The same for one address whose first guesses are not answered yet: nothing has failed so far. */
+static void one_address_does_not_take_all_places(void **state)
+{
+	struct fake_page *page = open_introspection(ACTIVE "}");
+	static struct verifier_wait waits[INTROSPECTIONS_MAX];
+	struct verdict verdict;
+	struct grant *grant;
+
+	page->mode = FAKE_HANG;
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+		char *token = mem_printf("guess%zu", i);
+
+		waits[i] = (struct verifier_wait){ .on_done = on_refused, .asker = 7 };
+		assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted,
+					    &waits[i], &verdict, &grant));
+		free(token);
+	}
+	loop_turn(world.loop, false);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		assert_int_equal(waits[i].job != NULL, i < INTROSPECTIONS_SUSPECT_MAX);
+	for (size_t i = 0; i < VERIFIER_OWN_MAX; i++) {
+		char *token = mem_printf("other%zu", i);
+
+		waits[INTROSPECTIONS_SUSPECT_MAX + i] =
+			(struct verifier_wait){ .on_done = on_refused, .asker = 8 };
+		assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted,
+					    &waits[INTROSPECTIONS_SUSPECT_MAX + i], &verdict,
+					    &grant));
+		free(token);
+	}
+	loop_turn(world.loop, false);
+	for (size_t i = 0; i < INTROSPECTIONS_SUSPECT_MAX + VERIFIER_OWN_MAX; i++)
+		assert_non_null(waits[i].job);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		verifier_cancel(&waits[i]);
+}
+
 /* AUTH-OPQ-08: who keeps something open learns when to ask again; a JWT that was not asked about, never. */
 static void answers_hold_for_a_while(void **state)
 {
@@ -1482,6 +1519,7 @@ int main(void)
 		TEST(introspection_that_is_down),
 		TEST(questions_are_shared),
 		TEST(suspects_do_not_take_all_places),
+		TEST(one_address_does_not_take_all_places),
 		TEST(answers_hold_for_a_while),
 		TEST(introspection_of_every_token),
 		TEST(impossible_configurations),

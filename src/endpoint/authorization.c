@@ -543,6 +543,7 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 		return authorization_finish(check, refuse_unknown(auth, place, &check->refusal));
 	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
+	wait->asker = failures_key(&auth->failures, http_conn_client(check->conn));
 	if (!verifier_check(auth->conf.verifier, credential.token, &place->accepted, wait, &verdict,
 			    &grant))
 		return AUTHORIZATION_WAITING;
@@ -825,9 +826,14 @@ struct failing {
 	uint64_t count; /* since then */
 };
 
+uint64_t failures_key(const struct failures *failures, const struct peer *peer)
+{
+	return peer->family != 0 && !peer_is_loopback(*peer) ? peer_key(peer, failures->seed) : 0;
+}
+
 static bool is_counted(const struct failures *failures, const struct peer *peer)
 {
-	return failures->max > 0 && peer->family != 0 && !peer_is_loopback(*peer);
+	return failures->max > 0 && failures_key(failures, peer) != 0;
 }
 
 static void authorization_remove_entry(struct failures *failures, struct failing *failing)

@@ -43,6 +43,8 @@ struct failures {
 
 void failures_init(struct failures *failures, uint64_t max);
 void failures_fini(struct failures *failures);
+/* A number for the address, as long as these last; 0: it may stand for many callers. */
+uint64_t failures_key(const struct failures *failures, const struct peer *peer);
 
 /* Counts a failure. Returns after how many seconds the address may fail again; 0: now. */
 unsigned int failures_note(struct failures *failures, const struct peer *peer);
