@@ -22,6 +22,7 @@
 #include "obs/log.h"
 #include "process/child.h"
 #include "session/principal.h"
+#include "upstream/held.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
@@ -402,7 +403,7 @@ struct stdio {
 	uint64_t subject; /* the number of the caller's token that it was made for; 0: for none */
 	struct credential_wait credential;
 	struct task lacking;
-	struct buf held;
+	struct held held;
 	struct buf token; /* conf.in_meta: the one that its process is told; empty: there is none */
 };
 
@@ -451,19 +452,13 @@ static void stdio_tell_credential(struct stdio *stdio, const struct credential_a
 	child_write(&stdio->child, buf_slice(&line));
 }
 
-static void stdio_set_held(struct stdio *stdio, struct buf held)
-{
-	stdio->held = held;
-	stdio->child.holds = held.len > 0;
-}
-
 static void stdio_forget_credential(struct stdio *stdio)
 {
 	credential_cancel(&stdio->credential);
 	task_cancel(&stdio->lacking);
-	buf_fini(&stdio->held);
 	buf_wipe(&stdio->token);
-	stdio_set_held(stdio, (struct buf){ 0 });
+	held_fini(&stdio->held);
+	stdio->child.holds = false;
 }
 
 /*
@@ -507,34 +502,43 @@ static void stdio_refuse(struct upstream *upstream, const struct envelope *env, 
 		upstream_on_message(upstream, &answer);
 }
 
+/* Takes the message, with its line end. */
+static void stdio_pass(struct stdio *stdio, struct buf *message)
+{
+	if (message->len < MOVE_BYTES)
+		child_write(&stdio->child, buf_slice(message));
+	else
+		child_write_take(&stdio->child, message);
+}
+
 /* What was held is written; if there is no token (error), its requests are refused. May close the upstream. */
-static void stdio_release(struct stdio *stdio, struct buf *held, const char *error)
+static void stdio_release(struct stdio *stdio, struct held *held, const char *error)
 {
 	struct upstream *upstream = &stdio->upstream;
 	at_end(mem_free) char *why =
 		mem_printf("%s is told who calls, and that cannot be said: %s",
 			   upstream->server->conf.name, error != NULL ? error : "");
-	struct slice rest = buf_slice(held);
+	bool in_meta = upstream->server->conf.in_meta;
+	struct buf message;
 	struct envelope env;
 
-	while (rest.n > 0 && upstream->state != UPSTREAM_CLOSED) {
-		struct slice line = slice_cut(&rest, '\n');
-
-		if (!stdio_says_caller(upstream, line, &env))
-			child_write(&stdio->child, slice_of(line.p, line.n + 1));
+	while (upstream->state != UPSTREAM_CLOSED && held_take(held, &message)) {
+		if (!in_meta || !stdio_says_caller(upstream, buf_slice(&message), &env))
+			stdio_pass(stdio, &message);
 		else if (error != NULL)
 			stdio_refuse(upstream, &env, why);
 		else
 			stdio_write_told(stdio, &env);
+		buf_fini(&message);
 	}
-	buf_fini(held);
+	held_fini(held);
 }
 
 /* One that is to be started for its caller cannot be, without one of his; of any other each call says why. */
 static void stdio_take_credential(struct stdio *stdio, const struct credential_answer *answer)
 {
 	const struct upstream *upstream = &stdio->upstream;
-	struct buf held = stdio->held;
+	struct held held;
 
 	if (answer->error != NULL && upstream->server->conf.for_caller &&
 	    upstream->state == UPSTREAM_HANDSHAKE && !upstream->is_inherited) {
@@ -542,11 +546,10 @@ static void stdio_take_credential(struct stdio *stdio, const struct credential_a
 		return;
 	}
 	stdio_tell_credential(stdio, answer);
-	stdio_set_held(stdio, (struct buf){ 0 });
-	if (upstream->server->conf.in_meta)
-		stdio_release(stdio, &held, answer->error);
-	else if (held.len > 0)
-		child_write_take(&stdio->child, &held);
+	/* What comes while these are written does not wait. */
+	held_move(&held, &stdio->held);
+	stdio->child.holds = false;
+	stdio_release(stdio, &held, answer->error);
 }
 
 static void stdio_on_credential(struct credential_wait *wait,
@@ -606,7 +609,7 @@ static void stdio_judge_refusal(struct stdio *stdio)
 
 static bool stdio_is_holding(const struct stdio *stdio)
 {
-	return stdio->held.len > 0 || stdio->credential.credential != NULL;
+	return !held_is_empty(&stdio->held) || stdio->credential.credential != NULL;
 }
 
 /* Whether a message may be written now; false: it has to wait for a token. */
@@ -632,37 +635,23 @@ static bool stdio_is_authorized(struct stdio *stdio)
 }
 
 /* A request that is given up before it was written is not written, and neither is that it is. */
-static bool stdio_give_up_held(struct stdio *stdio, struct slice message)
+static void stdio_hold(struct stdio *stdio, struct buf *message)
 {
-	struct slice rest = buf_slice(&stdio->held);
-	struct envelope env, held;
-	uint64_t id;
+	struct envelope env;
+	uint64_t id = 0;
 
-	if (scan_envelope(message, &scan_limits_none, 0, &env, NULL) < 0 ||
-	    method_find(env.method)->id != METHOD_CANCELLED)
-		return false;
-	id = value_own_id(scan_member(env.params.text, SLICE_LIT("requestId")));
-	while (rest.n > 0) {
-		struct slice line = slice_cut(&rest, '\n');
-		size_t at = (size_t)(line.p - stdio->held.data);
-
-		if (scan_envelope(line, &scan_limits_none, 0, &held, NULL) < 0 ||
-		    held.kind != ENVELOPE_REQUEST || value_own_id(held.id) != id)
-			continue;
-		memmove(stdio->held.data + at, rest.p, rest.n);
-		stdio->held.len = at + rest.n;
-		stdio->child.holds = stdio->held.len > 0;
-		return true;
+	if (scan_envelope(buf_slice(message), &scan_limits_none, 0, &env, NULL) == 0) {
+		if (env.kind == ENVELOPE_REQUEST)
+			id = value_own_id(env.id);
+		else if (method_find(env.method)->id == METHOD_CANCELLED &&
+			 held_give_up(&stdio->held,
+				      value_own_id(scan_member(env.params.text,
+							       SLICE_LIT("requestId")))))
+			message->len = 0;
 	}
-	return false;
-}
-
-static void stdio_hold(struct stdio *stdio, const struct buf *message)
-{
-	if (stdio_give_up_held(stdio, slice_of(message->data, message->len - 1)))
-		return;
-	buf_append_slice(&stdio->held, buf_slice(message));
-	stdio->child.holds = true;
+	if (message->len > 0)
+		held_add(&stdio->held, id, message);
+	stdio->child.holds = !held_is_empty(&stdio->held);
 }
 
 /* ---- what the process does ---- */
@@ -723,7 +712,7 @@ static void stdio_on_refused(struct child *child)
 
 	stdio_judge_refusal(stdio);
 	if (stdio->upstream.server->conf.credential > 0 && !child->was_refused &&
-	    stdio->held.len == 0 && stdio->credential.credential == NULL)
+	    !stdio_is_holding(stdio))
 		task_schedule(stdio->upstream.shared->loop, &stdio->lacking);
 }
 
@@ -768,8 +757,9 @@ static bool stdio_has_room(const struct upstream *upstream, size_t size)
 {
 	const struct stdio *stdio = container_of(upstream, const struct stdio, upstream);
 
-	return stdio->held.len > 0 ? stdio->held.len + size <= upstream->server->conf.queue_max :
-				     child_has_room(upstream->child, size);
+	return held_is_empty(&stdio->held) ?
+		       child_has_room(upstream->child, size) :
+		       stdio->held.bytes + size <= upstream->server->conf.queue_max;
 }
 
 static void stdio_write(struct upstream *upstream, struct buf *message)
@@ -793,10 +783,8 @@ static void stdio_write(struct upstream *upstream, struct buf *message)
 		stdio_hold(stdio, message);
 	else if (is_told)
 		stdio_write_told(stdio, &env);
-	else if (message->len < MOVE_BYTES)
-		child_write(upstream->child, buf_slice(message));
 	else
-		child_write_take(upstream->child, message);
+		stdio_pass(stdio, message);
 }
 
 static void stdio_note_failure(struct upstream *upstream, const char *error)
@@ -829,6 +817,7 @@ struct upstream *stdio_new(struct upstream_shared *shared, struct server *server
 
 	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
 	stdio->upstream.gives_way = true;
+	held_init(&stdio->held);
 	task_init(&stdio->lacking, stdio_on_lacking);
 	return &stdio->upstream;
 }
