@@ -82,6 +82,7 @@ struct subscription *subscriptions_add(struct subscriptions *set, struct slice u
 	wait_queue_init(&subscription->waiting, NULL);
 	list_append(&set->all, &subscription->link);
 	map_insert_link(&set->by_key, text_hash(set->seed, uri), &subscription->by_key);
+	set->longest = set->count > 0 && set->longest > uri.n ? set->longest : uri.n;
 	set->count++;
 	set->bytes += uri.n;
 	return subscription;
@@ -103,7 +104,8 @@ size_t subscriptions_find_above(const struct subscriptions *set, struct slice ur
 	uint64_t key = set->seed;
 	size_t count = 0;
 
-	for (size_t n = 1; n <= uri.n; n++) {
+	/* A server may name one as long as a message may be. REL-54 */
+	for (size_t n = 1; n <= uri.n && n <= set->longest; n++) {
 		key = text_hash(key, slice_of(uri.p + n - 1, 1));
 		if (n < uri.n && uri.p[n - 1] != '/' && uri.p[n] != '/')
 			continue;

@@ -43,6 +43,7 @@ struct subscriptions {
 	uint64_t seed; /* 0: never had an entry */
 	size_t count;
 	size_t bytes;
+	size_t longest; /* no entry since there was none is longer */
 };
 
 void subscriptions_init(struct subscriptions *set);

@@ -8,8 +8,11 @@
 #include "base/text.h"
 #include "base/unit_test.h"
 
+static size_t hashed; /* bytes */
+
 static uint64_t weak_hash(uint64_t hash, struct slice text)
 {
+	hashed += text.n;
 	for (size_t i = 0; i < text.n; i++)
 		hash += (unsigned char)text.p[i];
 	return hash % 8;
@@ -127,6 +130,21 @@ static void it_is_as_a_list(void **state)
 	assert_in_range(subscriptions.count, 5, 20);
 }
 
+/* REL-54: what a server names is read no further than a subscription can reach. */
+static void what_is_long_costs_no_more(void **state)
+{
+	static char uri[1 << 20];
+
+	memset(uri, '/', sizeof(uri));
+	add("a/b");
+	add("///");
+	hashed = 0;
+	assert_true(subscriptions_concern(&subscriptions, slice_of(uri, sizeof(uri))));
+	assert_int_equal(hashed, 3);
+	subscriptions_remove(&subscriptions, subscriptions_find(&subscriptions, SLICE_LIT("///")));
+	assert_false(subscriptions_concern(&subscriptions, slice_of(uri, sizeof(uri))));
+}
+
 static void there_is_only_so_much_room(void **state)
 {
 	assert_true(subscriptions_have_room(&subscriptions, SUBSCRIPTIONS_BYTES_MAX));
@@ -143,6 +161,7 @@ static void there_is_only_so_much_room(void **state)
 static const struct CMUnitTest tests[] = {
 	TEST(what_is_above_concerns),
 	TEST(it_is_as_a_list),
+	TEST(what_is_long_costs_no_more),
 	TEST(there_is_only_so_much_room),
 };
 
