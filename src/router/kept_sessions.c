@@ -150,6 +150,26 @@ static void lay_down(struct kept_sessions *kept, struct kept_session *one, struc
 	map_insert_link(&kept->by_id, key_of(kept, &one->id), &one->by_id);
 }
 
+/*
+ * Of the line of one asleep, which does not change: there may be many, and all are asked for each name that is
+ * denied. REL-54
+ */
+struct kept_facts {
+	bool is_valid; /* else nothing else is set */
+	bool has_bad_marks;
+	struct slice server;
+	struct json owner;
+	struct denial_marks *marks; /* NULL: none, or bad ones */
+};
+
+static void forget_facts(struct kept_session *one)
+{
+	if (one->facts != NULL)
+		free(one->facts->marks);
+	free(one->facts);
+	one->facts = NULL;
+}
+
 static void drop(struct kept_sessions *kept, struct kept_session *one)
 {
 	if (one->process != NULL)
@@ -159,6 +179,7 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 	list_remove(&one->link);
 	CHECK(kept->bytes >= one->line.len);
 	kept->bytes -= one->line.len;
+	forget_facts(one);
 	buf_fini(&one->line);
 	buf_fini(&one->streams);
 	free(one);
@@ -528,18 +549,40 @@ static bool is_denied(const struct kept_sessions *kept, struct slice line)
 	return is_denied;
 }
 
-/* Also one whose marks cannot be read. */
-static bool is_named(struct slice line, struct slice issuer, enum denial_by by, struct slice name)
+static const struct kept_facts *facts_of(struct kept_session *one)
 {
+	struct kept_facts *facts = one->facts;
 	struct marks_reader reader;
-	bool is_named =
-		read_marks(line, &reader) ?
-			slice_is_equal(reader.marks.issuer, issuer) &&
-				(name.n == 0 || slice_is_equal(reader.marks.names[by], name)) :
-			reader.is_bad;
+	struct slice line;
 
+	CHECK(one->client == NULL);
+	if (facts != NULL)
+		return facts;
+	line = kept_line(&one->line);
+	facts = one->facts = mem_zalloc(sizeof(*facts));
+	facts->is_valid = line.n > 0;
+	if (!facts->is_valid)
+		return facts;
+	facts->server = scan_plain_string(scan_member(line, SLICE_LIT("server")));
+	facts->owner = scan_member(line, SLICE_LIT("owner"));
+	if (read_marks(line, &reader))
+		facts->marks = denial_marks_copy(&reader.marks);
+	else
+		facts->has_bad_marks = reader.is_bad;
 	marks_reader_fini(&reader);
-	return is_named;
+	return facts;
+}
+
+/* Also one whose marks cannot be read. */
+static bool is_named(const struct kept_facts *facts, struct slice issuer, enum denial_by by,
+		     struct slice name)
+{
+	const struct denial_marks *marks = facts->marks;
+
+	if (marks == NULL)
+		return facts->has_bad_marks;
+	return slice_is_equal(marks->issuer, issuer) &&
+	       (name.n == 0 || slice_is_equal(marks->names[by], name));
 }
 
 static void on_denial(struct deny_observer *observer, struct slice issuer, enum denial_by by,
@@ -548,9 +591,9 @@ static void on_denial(struct deny_observer *observer, struct slice issuer, enum 
 	struct kept_sessions *kept = container_of(observer, struct kept_sessions, denials);
 
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = kept_line(&kept_at(node)->line);
+		const struct kept_facts *facts = facts_of(kept_at(node));
 
-		if (line.n == 0 || is_named(line, issuer, by, name))
+		if (!facts->is_valid || is_named(facts, issuer, by, name))
 			kept_session_forget(kept, kept_at(node));
 	}
 }
@@ -558,11 +601,9 @@ static void on_denial(struct deny_observer *observer, struct slice issuer, enum 
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server)
 {
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = kept_line(&kept_at(node)->line);
+		const struct kept_facts *facts = facts_of(kept_at(node));
 
-		if (line.n == 0 ||
-		    slice_is_equal(scan_plain_string(scan_member(line, SLICE_LIT("server"))),
-				   server))
+		if (!facts->is_valid || slice_is_equal(facts->server, server))
 			kept_session_forget(kept, kept_at(node));
 	}
 }
@@ -573,9 +614,9 @@ void kept_sessions_forget_owner(struct kept_sessions *kept, const struct princip
 
 	digest_principal(owner, &digest);
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct slice line = kept_line(&kept_at(node)->line);
+		const struct kept_facts *facts = facts_of(kept_at(node));
 
-		if (line.n == 0 || is_digest(scan_member(line, SLICE_LIT("owner")), &digest))
+		if (!facts->is_valid || is_digest(facts->owner, &digest))
 			kept_session_forget(kept, kept_at(node));
 	}
 }
@@ -622,6 +663,7 @@ void kept_session_wake(struct kept_session *one, struct client *client, struct s
 	struct marks_reader reader;
 
 	CHECK(one->client == NULL);
+	forget_facts(one);
 	client->level = level_find(scan_plain_string(scan_member(line, SLICE_LIT("level"))));
 	if (subscriptions.type == JSON_ARRAY)
 		(void)!scan_array(subscriptions.text, TEXT_SET_MAX, take_subscription, client,
@@ -699,10 +741,8 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 	memcpy(id.bytes, owner.p, DIGEST_BYTES);
 	one = owner.n == IPC_OWNER_BYTES ? find_asleep(kept, &id) : NULL;
 	pool = owner.n == DIGEST_BYTES ? kept_pools_find(&kept->pools, &id) : NULL;
-	if (pool == NULL && (one == NULL || one->process != NULL ||
-			     !slice_is_equal(scan_plain_string(scan_member(kept_line(&one->line),
-									   SLICE_LIT("server"))),
-					     name)))
+	if (pool == NULL &&
+	    (one == NULL || one->process != NULL || !slice_is_equal(facts_of(one)->server, name)))
 		return false;
 	process = stdio_inherit(&router->upstreams, server, &process_ops, message->inherit.child,
 				message->inherit.pid, message->fds);

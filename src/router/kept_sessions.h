@@ -39,6 +39,7 @@
 #include "session/deny_list.h"
 
 struct client;
+struct kept_facts;
 struct ipc_message;
 struct principal;
 struct revision;
@@ -64,9 +65,10 @@ struct kept_session {
 	struct digest process_bond; /* of that process, as the keeper knows it */
 	struct digest bond;         /* of this session and its owner, while it is live */
 	struct buf line;
-	struct buf streams; /* of another gateway, until it is woken: session/stream.h */
-	size_t fixed;       /* the beginning of the line, which does not change */
-	bool is_changed;    /* what follows it has changed */
+	struct kept_facts *facts; /* what the line says, once that was asked while it sleeps */
+	struct buf streams;       /* of another gateway, until it is woken: session/stream.h */
+	size_t fixed;             /* the beginning of the line, which does not change */
+	bool is_changed;          /* what follows it has changed */
 	bool is_leg;
 };
 

@@ -175,6 +175,31 @@ static void a_denied_session_does_not_go_on(void **state)
 	}
 }
 
+/* REL-54: what each that sleeps says is read once, however many names are denied. */
+static void denials_read_each_once(void **state)
+{
+	struct denial_marks alice_marks = marks_of("alice"), other = marks_of("other");
+	struct deny_list *deny_list = &router.sessions.deny_list;
+	struct client *client = keep();
+	struct buf *line;
+	char *name;
+
+	session_keep_marks(client->session, &alice_marks);
+	kept_session_note(client->kept);
+	end(client, REASON_DRAINING);
+	next_gateway();
+	deny_list_tell(deny_list, other.issuer, other.names[DENIAL_BY_SUB]);
+	assert_false(list_is_empty(&kept->asleep));
+	line = &container_of(kept->asleep.next, struct kept_session, link)->line;
+	name = memmem(line->data, line->len, "\"alice\"", 7);
+	assert_non_null(name);
+	memcpy(name, "\"ALICE\"", 7);
+	deny_list_tell(deny_list, other.issuer, slice_str("ALICE"));
+	assert_false(list_is_empty(&kept->asleep));
+	deny_list_tell(deny_list, other.issuer, alice_marks.names[DENIAL_BY_SUB]);
+	assert_true(list_is_empty(&kept->asleep));
+}
+
 static void how_a_session_ends(void **state)
 {
 	for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
@@ -401,6 +426,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_session_goes_on),   CASE(a_denied_session_does_not_go_on),
+		CASE(a_session_goes_on),   CASE(denials_read_each_once),
 		CASE(how_a_session_ends),  CASE(nobody_comes_back),
 		CASE(it_cannot_go_on_now), CASE(they_are_too_many),
 		CASE(legs_take_no_room),   CASE(a_pool_goes_on),
