@@ -523,13 +523,11 @@ static int prepare(struct work *work, struct error *err)
 static bool is_taken(const struct work *work, const char *name)
 {
 	const struct config *config = work->config;
-	bool is_it = adopted_has_name(&work->servers, name) ||
-		     (config != NULL && config_find_server(config, name) < config->server_count);
 	at_end(mem_free) char *file = mem_printf("conf.d/%s.yaml", name);
 	at_end(mem_free) char *path = line_own_file(file);
 
-	is_it |= access(path, F_OK) == 0;
-	return is_it;
+	return adopted_has_name(&work->servers, name) || access(path, F_OK) == 0 ||
+	       (config != NULL && config_find_server(config, name) < config->server_count);
 }
 
 /* The server that the entry is, or will be; of a dry run without a file. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "auth/document.h"
 #include "base/mem.h"
 #include "config/tree.h"
 #include "ctl/line.h"
@@ -108,7 +109,7 @@ static void append_unless_there(struct buf *out, struct slice definition, const 
 
 static const char *member(const struct adopted *server, const char *name)
 {
-	const char *text = json_string_value(json_object_get(server->record, name));
+	const char *text = document_string(server->record, name);
 
 	return text != NULL ? text : "";
 }
@@ -263,10 +264,7 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 
 static bool is_same_text(const json_t *a, const json_t *b, const char *name)
 {
-	const char *left = json_string_value(json_object_get(a, name));
-	const char *right = json_string_value(json_object_get(b, name));
-
-	return left != NULL && right != NULL && strcmp(left, right) == 0;
+	return slice_is_equal(document_text(a, name), document_text(b, name));
 }
 
 void adopted_remember(struct adopted *server, json_t *entry)

@@ -114,13 +114,19 @@ int line_finish(json_t *answer)
 	return status;
 }
 
-int line_report(const struct line *line, void (*show)(const json_t *report))
+int line_tell(const struct line *line, const char *method, char *target, struct slice body,
+	      void (*show)(const json_t *answer))
 {
-	json_t *answer = line_ask(line, "GET", mem_printf("/%s", line->words[0]), line_no_body);
+	json_t *answer = line_ask(line, method, target, body);
 
 	if (answer != NULL && !line->is_json)
 		show(answer);
 	return line_finish(answer);
+}
+
+int line_report(const struct line *line, void (*show)(const json_t *report))
+{
+	return line_tell(line, "GET", mem_printf("/%s", line->words[0]), line_no_body, show);
 }
 
 bool line_is_plain(const char *word)

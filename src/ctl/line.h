@@ -94,7 +94,10 @@ json_t *line_ask(const struct line *line, const char *method, char *target, stru
 int line_follow(const struct line *line, char *target, void (*on_event)(struct slice data));
 /* Takes the answer, or NULL. Returns the exit status. */
 int line_finish(json_t *answer);
-/* Requests the report with the command's name, and shows it. Returns the exit status. */
+/* Takes target. Shows what line_ask returns, unless that is done with --json. Returns the exit status. */
+int line_tell(const struct line *line, const char *method, char *target, struct slice body,
+	      void (*show)(const json_t *answer));
+/* The same of the report with the command's name. */
 int line_report(const struct line *line, void (*show)(const json_t *report));
 /*
  * Whether the word needs no encoding in the daemon's paths; any other word names nothing that

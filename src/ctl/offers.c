@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/document.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -94,11 +95,10 @@ static json_t *mcp_client_ask(struct mcp_client *client, const char *method, jso
 	json_auto_t *answer = mcp_client_send(client, message, err);
 	json_t *result = json_incref(json_object_get(answer, "result"));
 	const json_t *error = json_object_get(answer, "error");
-	const char *text = json_string_value(json_object_get(error, "message"));
+	const char *text = document_string(error, "message");
 	const char *plain = json_string_value(error); /* the admin socket's own */
-	const char *description = json_string_value(json_object_get(answer, "error_description"));
-	const char *reason =
-		json_string_value(json_object_get(json_object_get(error, "data"), "reason"));
+	const char *description = document_string(answer, "error_description");
+	const char *reason = document_string(json_object_get(error, "data"), "reason");
 
 	client->error_code = (int)json_integer_value(json_object_get(error, "code"));
 	client->is_server_down = reason != NULL && strcmp(reason, "backend_unavailable") == 0;
@@ -196,7 +196,7 @@ static void warn_about_name(const char *name)
 
 static json_t *convert_openai(const json_t *tool)
 {
-	warn_about_name(json_string_value(json_object_get(tool, "name")));
+	warn_about_name(document_string(tool, "name"));
 	return json_pack("{s:s, s:{s:O?, s:O*, s:O*}}", "type", "function", "function", "name",
 			 json_object_get(tool, "name"), "description",
 			 json_object_get(tool, "description"), "parameters",
@@ -205,7 +205,7 @@ static json_t *convert_openai(const json_t *tool)
 
 static json_t *convert_anthropic(const json_t *tool)
 {
-	warn_about_name(json_string_value(json_object_get(tool, "name")));
+	warn_about_name(document_string(tool, "name"));
 	return json_pack("{s:O?, s:O*, s:O*}", "name", json_object_get(tool, "name"), "description",
 			 json_object_get(tool, "description"), "input_schema",
 			 json_object_get(tool, "inputSchema"));
@@ -250,10 +250,8 @@ static void print_text(const json_t *text)
 static void print_other(const json_t *item)
 {
 	const json_t *resource = json_object_get(item, "resource");
-	const char *words[] = { json_string_value(json_object_get(item, "type")),
-				json_string_value(json_object_get(item, "mimeType")),
-				json_string_value(json_object_get(item, "uri")),
-				json_string_value(json_object_get(resource, "uri")) };
+	const char *words[] = { document_string(item, "type"), document_string(item, "mimeType"),
+				document_string(item, "uri"), document_string(resource, "uri") };
 	size_t size = json_string_length(json_object_get(item, "data"));
 	at_end(buf_fini) struct buf text = { 0 };
 

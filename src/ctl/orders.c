@@ -70,14 +70,13 @@ static void can_show(const json_t *answer)
 {
 	bool is_allowed = json_is_true(json_object_get(answer, "allowed"));
 
-	show_line(is_allowed ? "yes: " : "no: ", json_string_value(json_object_get(answer, "why")));
-	show_line("  rule:                ", json_string_value(json_object_get(answer, "rule")));
-	show_line("  which stands at:     ", json_string_value(json_object_get(answer, "rule_at")));
+	show_line(is_allowed ? "yes: " : "no: ", document_string(answer, "why"));
+	show_line("  rule:                ", document_string(answer, "rule"));
+	show_line("  which stands at:     ", document_string(answer, "rule_at"));
 	show_texts("  roles of the caller: ", json_object_get(answer, "roles"));
 	show_texts("  roles that allow it: ", json_object_get(answer, "roles_that_allow"));
-	show_line("  scopes that it needs: ",
-		  json_string_value(json_object_get(answer, "scopes_needed")));
-	show_line("  scopes of the caller: ", json_string_value(json_object_get(answer, "scopes")));
+	show_line("  scopes that it needs: ", document_string(answer, "scopes_needed"));
+	show_line("  scopes of the caller: ", document_string(answer, "scopes"));
 }
 
 /* 0: yes, 1: no, 2: it cannot be told. */
@@ -108,9 +107,9 @@ int orders_can(const struct line *line)
 /* The daemon keeps entries in memory alone; the operator is told the line for the configuration. */
 static void print_denial(const json_t *entry)
 {
-	const char *issuer = json_string_value(json_object_get(entry, "issuer"));
-	const char *by = json_string_value(json_object_get(entry, "by"));
-	const char *name = json_string_value(json_object_get(entry, "name"));
+	const char *issuer = document_string(entry, "issuer");
+	const char *by = document_string(entry, "by");
+	const char *name = document_string(entry, "name");
 	json_int_t until_ms = json_integer_value(json_object_get(entry, "until_ms"));
 	char until[QUANTITY_TEXT_MAX];
 	at_end(buf_fini) struct buf text = { 0 };
@@ -132,7 +131,6 @@ static int add_denial(const struct line *line)
 {
 	json_t *until = NULL;
 	json_auto_t *order = NULL;
-	json_t *entry;
 	uint64_t for_ms;
 	at_end(mem_free) char *text = NULL;
 
@@ -149,23 +147,22 @@ static int add_denial(const struct line *line)
 	if (order == NULL)
 		return line_refuse_usage("a name is not valid UTF-8");
 	text = json_dumps(order, JSON_COMPACT);
-	entry = line_ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
-	if (entry != NULL && !line->is_json)
-		print_denial(entry);
-	return line_finish(entry);
+	return line_tell(line, "POST", mem_strdup("/deny-add"), slice_str(text), print_denial);
+}
+
+static void print_removed(const json_t *answer)
+{
+	printf("entry %lld removed\n", json_integer_value(json_object_get(answer, "removed")));
 }
 
 static int remove_denial(const struct line *line)
 {
 	const char *number = line->words[2];
-	json_t *answer;
 
 	if (!line_is_plain(number))
 		return line_refuse_usage("give the number of the entry");
-	answer = line_ask(line, "POST", mem_printf("/deny-remove?number=%s", number), line_no_body);
-	if (answer != NULL && !line->is_json)
-		printf("entry %s removed\n", number);
-	return line_finish(answer);
+	return line_tell(line, "POST", mem_printf("/deny-remove?number=%s", number), line_no_body,
+			 print_removed);
 }
 
 int orders_deny(const struct line *line)
@@ -358,7 +355,7 @@ static bool decide_on_pin(const struct line *line, const json_t *pin)
 	char *target =
 		mem_printf("/pins-%s?server=%s&number=%lld&digest=%s", line->words[1],
 			   line->words[2], json_integer_value(json_object_get(pin, "number")),
-			   json_string_value(json_object_get(pin, "digest")));
+			   document_string(pin, "digest"));
 
 	return line_finish(line_ask(line, "POST", target, line_no_body)) == 0;
 }
@@ -394,7 +391,6 @@ int orders_pins(const struct line *line)
 {
 	bool decides = line->count > 1 && (strcmp(line->words[1], "approve") == 0 ||
 					   strcmp(line->words[1], "reject") == 0);
-	json_t *report;
 
 	if (decides && line->count > 2 && (line->count == 4) != line->all &&
 	    line_is_plain(line->words[2]))
@@ -402,12 +398,9 @@ int orders_pins(const struct line *line)
 	if (line->count > 2 || line->all || (line->count > 1 && !line_is_plain(line->words[1])))
 		return line_refuse_usage("usage: mcpgatectl pins [SERVER] | "
 					 "pins approve|reject SERVER NAME|--all");
-	report = line_ask(line, "GET",
-			  mem_printf("/pins?server=%s", line->count > 1 ? line->words[1] : ""),
-			  line_no_body);
-	if (report != NULL && !line->is_json)
-		pins_show(report);
-	return line_finish(report);
+	return line_tell(line, "GET",
+			 mem_printf("/pins?server=%s", line->count > 1 ? line->words[1] : ""),
+			 line_no_body, pins_show);
 }
 
 /* ---- reload ---- */
@@ -540,8 +533,7 @@ int orders_upgrade(const struct line *line)
 		line_fail("the new program could not take over, and the one before goes on; the "
 			  "log has the reason");
 	else if (!line->is_json)
-		printf("%s runs now, in place of %s\n",
-		       json_string_value(json_object_get(after, "version")),
-		       json_string_value(json_object_get(before, "version")));
+		printf("%s runs now, in place of %s\n", document_string(after, "version"),
+		       document_string(before, "version"));
 	return after == NULL ? EXIT_UNASKED : is_done ? 0 : EXIT_FAILED;
 }

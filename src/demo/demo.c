@@ -625,9 +625,8 @@ static json_t *tool_stderr(struct call *call)
 static json_t *json_text(const json_t *value)
 {
 	at_end(mem_free) char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-	json_t *text = json_string(dump != NULL ? dump : "nothing");
 
-	return text;
+	return json_string(dump != NULL ? dump : "nothing");
 }
 
 /* `NAME: TEXT`, a new string. Takes text. */

@@ -336,16 +336,6 @@ static int canonical_walk(struct canonical *canonical)
 	}
 }
 
-/* The grammar reads a value; what stands around it is ours. */
-static struct slice trim(struct slice text)
-{
-	while (text.n > 0 && grammar_is_space(text.p[0]))
-		text = slice_of(text.p + 1, text.n - 1);
-	while (text.n > 0 && grammar_is_space(text.p[text.n - 1]))
-		text.n--;
-	return text;
-}
-
 /* `flaw_r`: see struct canonical. */
 static int canonical_read_value(struct buf *out, struct slice text, size_t depth_max,
 				const char **flaw_r)
@@ -360,7 +350,7 @@ static int canonical_read_value(struct buf *out, struct slice text, size_t depth
 	canonical.members = NULL;
 	canonical.count = canonical.room = canonical.depth = 0;
 	canonical.flaw = NULL;
-	grammar_init(&canonical.grammar, trim(text), depth_max);
+	grammar_init(&canonical.grammar, grammar_trim(text), depth_max);
 	result = canonical_walk(&canonical);
 	if (result < 0)
 		out->len = before;

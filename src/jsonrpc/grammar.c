@@ -252,6 +252,15 @@ bool grammar_is_space(char c)
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+struct slice grammar_trim(struct slice text)
+{
+	while (text.n > 0 && grammar_is_space(text.p[0]))
+		text = slice_of(text.p + 1, text.n - 1);
+	while (text.n > 0 && grammar_is_space(text.p[text.n - 1]))
+		text.n--;
+	return text;
+}
+
 static void grammar_skip_spaces(struct grammar *grammar)
 {
 	const char *p = grammar->p;

@@ -46,3 +46,5 @@ int grammar_value(struct grammar *grammar, struct json *value_r) must_check;
 /* The type of value that begins with this byte; JSON_ABSENT if none does. */
 enum json_type grammar_type(char first);
 bool grammar_is_space(char c);
+/* Without white space around it. */
+struct slice grammar_trim(struct slice text);

@@ -395,15 +395,6 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 
 /* ---- the text ---- */
 
-static struct slice scan_trim(struct slice s)
-{
-	while (s.n > 0 && grammar_is_space(s.p[0]))
-		s = slice_of(s.p + 1, s.n - 1);
-	while (s.n > 0 && grammar_is_space(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* Reads the whole text. On failure err says what is wrong with it as JSON. */
 static int scan_text(struct scan *scan, struct slice text, struct slice all, struct error *err)
 {
@@ -590,7 +581,7 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 	struct slice all = text;
 	struct scan scan;
 
-	text = scan_trim(text);
+	text = grammar_trim(text);
 	/* What is large in it (the open containers, the text of the fault) need not be empty. */
 	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
 	scan.is_id_repeated = scan.has_more_meta = false;

@@ -451,13 +451,10 @@ static bool is_meant(struct slice name, struct slice wanted)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
 	at_end(buf_fini) struct buf plain = { 0 };
-	bool is_wanted;
 
 	if (memchr(name.p, '\\', name.n) == NULL)
 		return slice_is_equal(name, wanted);
-	is_wanted =
-		scan_decode_string(quoted, &plain) < 0 || slice_is_equal(buf_slice(&plain), wanted);
-	return is_wanted;
+	return scan_decode_string(quoted, &plain) < 0 || slice_is_equal(buf_slice(&plain), wanted);
 }
 
 static int copy_extension(struct slice name, struct json value, void *arg)

@@ -86,7 +86,6 @@ static void write_fixed(struct kept_session *one, struct slice id, struct slice 
 static void write_rest(struct kept_sessions *kept, struct kept_session *one)
 {
 	const struct denial_marks *marks = one->client->session->marks;
-	const char *separator = "";
 
 	kept->bytes -= one->line.len;
 	one->line.len = one->fixed;
@@ -99,10 +98,10 @@ static void write_rest(struct kept_sessions *kept, struct kept_session *one)
 		const struct text_set_item *item = container_of(node, struct text_set_item, link);
 
 		/* As it is spelled between the quotes of JSON: text_set_spell. */
-		buf_printf(&one->line, "%s\"", separator);
+		write_comma(&one->line);
+		buf_append_char(&one->line, '"');
 		buf_append(&one->line, item->text, item->length);
 		buf_append_char(&one->line, '"');
-		separator = ",";
 	}
 	buf_append_char(&one->line, ']');
 	if (marks != NULL) {
