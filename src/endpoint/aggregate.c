@@ -58,8 +58,9 @@ struct gather {
 	struct buf ids; /* of the requests that it answers, a line each; gather_give_one */
 	struct access access;
 	struct timer patience;
-	unsigned int waited;  /* how many of the `waits` are over */
-	bool is_stale;        /* a list has changed since it began */
+	uint64_t configuration; /* by whose rules: router->configuration */
+	size_t waited;          /* how many of the `waits` are over */
+	bool is_stale;          /* a list has changed since it began */
 	struct aside joining; /* once all shares are done, or time is up: joins them, and answers */
 	struct catalogue catalogue; /* until they have been joined */
 	struct buf result;          /* of joining them; else empty */
@@ -267,6 +268,34 @@ static void gather_on_joining(struct aside *aside);
 /* For a leg that was missed before, for any, for one that was too slow the last time. */
 static const uint64_t waits[] = { MISSED_MS, PATIENCE_MS - MISSED_MS, SLOW_MS - PATIENCE_MS };
 
+/* What still comes for it is for nobody. */
+static void gather_close(struct gather *gather)
+{
+	LIST_FOREACH(node, &gather->aggregate->legs.calls) {
+		struct leg_call *call = container_of(node, struct leg_call, link);
+
+		if (call->on_answer == gather_answer &&
+		    ((struct share *)call->arg)->gather == gather)
+			call->on_answer = NULL;
+	}
+	timer_stop(&gather->patience);
+}
+
+/* Forgets all that has come for it. */
+static void gather_clear(struct gather *gather)
+{
+	gather_close(gather);
+	catalogue_clear(&gather->catalogue);
+	buf_fini(&gather->result);
+	for (size_t i = 0; i < gather->aggregate->legs.count; i++) {
+		for (size_t p = 0; p < gather->shares[i].page_count; p++)
+			msg_unref(&gather->shares[i].pages[p]);
+		free(gather->shares[i].pages);
+		gather->shares[i] = (struct share){ .gather = gather };
+	}
+	gather->bytes = gather->waited = 0;
+}
+
 static void on_gather_patience(struct timer *timer)
 {
 	struct gather *gather = container_of(timer, struct gather, patience);
@@ -274,6 +303,16 @@ static void on_gather_patience(struct timer *timer)
 	if (++gather->waited < ARRAY_LEN(waits))
 		timer_start(gather->aggregate->upstream.shared->loop, timer, waits[gather->waited]);
 	look_again(gather->aggregate);
+}
+
+/* By the rules of now. */
+static void gather_begin(struct gather *gather)
+{
+	struct aggregate *a = gather->aggregate;
+
+	gather->configuration = a->upstream.pool->router->configuration;
+	timer_start(a->upstream.shared->loop, &gather->patience, waits[0]);
+	look_again(a);
 }
 
 static struct gather *gather_new(struct aggregate *a, enum catalogue_kind kind)
@@ -284,14 +323,11 @@ static struct gather *gather_new(struct aggregate *a, enum catalogue_kind kind)
 	gather->aggregate = a;
 	gather->kind = kind;
 	gather->access = access_copy(&a->legs.caller.access);
-	for (size_t i = 0; i < a->legs.count; i++)
-		gather->shares[i].gather = gather;
 	list_append(&a->gathers, &gather->link);
 	aside_init(&gather->joining, gather_on_joining);
-	catalogue_clear(&gather->catalogue);
 	timer_init(&gather->patience, on_gather_patience);
-	timer_start(a->upstream.shared->loop, &gather->patience, waits[0]);
-	look_again(a);
+	gather_clear(gather);
+	gather_begin(gather);
 	return gather;
 }
 
@@ -336,34 +372,14 @@ static bool take_list(struct aggregate *a, enum catalogue_kind kind, struct slic
 	return true;
 }
 
-/* What still comes for it is for nobody. */
-static void gather_close(struct gather *gather)
-{
-	LIST_FOREACH(node, &gather->aggregate->legs.calls) {
-		struct leg_call *call = container_of(node, struct leg_call, link);
-
-		if (call->on_answer == gather_answer &&
-		    ((struct share *)call->arg)->gather == gather)
-			call->on_answer = NULL;
-	}
-	timer_stop(&gather->patience);
-}
-
 static void gather_free(struct gather *gather)
 {
 	struct aggregate *a = gather->aggregate;
 
-	gather_close(gather);
-	catalogue_clear(&gather->catalogue);
-	for (size_t i = 0; i < a->legs.count; i++) {
-		for (size_t p = 0; p < gather->shares[i].page_count; p++)
-			msg_unref(&gather->shares[i].pages[p]);
-		free(gather->shares[i].pages);
-	}
+	gather_clear(gather);
 	list_remove(&gather->link);
 	access_fini(&gather->access);
 	buf_fini(&gather->ids);
-	buf_fini(&gather->result);
 	loop_defer_free(a->upstream.shared->loop, gather);
 }
 
@@ -514,6 +530,16 @@ static void gather_give(struct gather *gather)
 	}
 }
 
+/* By other rules than it was fetched by, it is fetched again. */
+static bool gather_is_outdated(struct gather *gather)
+{
+	if (gather->configuration == gather->aggregate->upstream.pool->router->configuration)
+		return false;
+	gather_clear(gather);
+	gather_begin(gather);
+	return true;
+}
+
 static void gather_on_joining(struct aside *aside)
 {
 	struct gather *gather = container_of(aside, struct gather, joining);
@@ -522,7 +548,7 @@ static void gather_on_joining(struct aside *aside)
 	a->upstream.gives_way = true;
 	if (gather->result.len == 0)
 		gather_join(gather);
-	if (!a->is_stopped)
+	if (!a->is_stopped && !gather_is_outdated(gather))
 		gather_give(gather);
 	a->upstream.gives_way = false;
 	look_again(a);
@@ -560,7 +586,7 @@ static void gather_advance(struct gather *gather)
 	CHECK(gather->waited <= ARRAY_LEN(waits));
 	if (aside_is_pending(&gather->joining))
 		return;
-	if (gather->result.len > 0) {
+	if (!gather_is_outdated(gather) && gather->result.len > 0) {
 		gather_go_on(gather);
 		return;
 	}
@@ -860,24 +886,6 @@ static void on_patience(struct timer *timer)
 	note_news(a);
 }
 
-/* Who has sent one of the client's calls. False: all of them are ours. */
-static bool take_caller_of(struct aggregate *a, const struct client *client)
-{
-	LIST_FOREACH(node, &client->calls)
-		if (legs_take_caller(&a->legs, container_of(node, struct call, link)))
-			return true;
-	return false;
-}
-
-/* Anybody who waits for this upstream: all have the same rights. */
-static bool take_any_caller(struct aggregate *a, const struct list *members)
-{
-	LIST_FOREACH(node, members)
-		if (take_caller_of(a, container_of(node, struct pool_member, link)->client))
-			return true;
-	return false;
-}
-
 /* False: it waits for legs. */
 static bool take_initialize(struct aggregate *a, const struct envelope *env)
 {
@@ -887,7 +895,7 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 	if (a->legs.params == NULL) {
 		a->legs.params = msg_new(env->params.text);
 		a->legs.client = a->upstream.client;
-		(void)(take_any_caller(a, &pool->joining) || take_any_caller(a, &pool->members));
+		legs_take_any_caller(&a->legs, pool);
 		timer_start(a->upstream.shared->loop, &a->patience, PATIENCE_MS);
 		for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs); i++)
 			leg_need(&a->legs.items[i], &a->legs.caller.access);
@@ -932,13 +940,8 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 	if (request == NULL && method != METHOD_SET_LEVEL && method != METHOD_SUBSCRIBE &&
 	    method != METHOD_UNSUBSCRIBE)
 		return true; /* nobody waits for it any more */
-	if (request != NULL && dispatch_is_of_call(request)) {
-		struct call *call = container_of(request, struct call, request);
-
-		/* What the gateway itself asks for a client is for who has sent the client's own. */
-		if (!legs_take_caller(&a->legs, call))
-			(void)take_caller_of(a, call->client);
-	}
+	if (request != NULL && dispatch_is_of_call(request))
+		legs_take_caller(&a->legs, container_of(request, struct call, request));
 	if (!legs_have_caller(&a->legs))
 		deliver_error(a, env->id.text, MCP_INTERNAL_ERROR, "Nobody has asked for it");
 	else if (list < CATALOGUE_KINDS)

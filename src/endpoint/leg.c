@@ -23,6 +23,7 @@
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/kept_sessions.h"
+#include "router/pool.h"
 #include "router/router.h"
 
 #define RETRY_MS 10000 /* a lost leg is opened again; twice as long after each time */
@@ -704,7 +705,8 @@ void leg_miss(struct leg *leg, const char *why)
 
 /* ---- all of them ---- */
 
-bool legs_take_caller(struct legs *legs, struct call *call)
+/* False: it is a call of ours, or its client is away. */
+static bool take_sender(struct legs *legs, struct call *call)
 {
 	struct caller room;
 	const struct caller *caller = call->ops->who != NULL ? call->ops->who(call, &room) : NULL;
@@ -719,6 +721,32 @@ bool legs_take_caller(struct legs *legs, struct call *call)
 	};
 	legs->peer = call->client->peer;
 	return true;
+}
+
+/* Who has sent one of the client's calls. False: all of them are ours. */
+static bool take_caller_of(struct legs *legs, const struct client *client)
+{
+	LIST_FOREACH(node, &client->calls)
+		if (take_sender(legs, container_of(node, struct call, link)))
+			return true;
+	return false;
+}
+
+void legs_take_caller(struct legs *legs, struct call *call)
+{
+	if (!take_sender(legs, call))
+		(void)take_caller_of(legs, call->client);
+}
+
+void legs_take_any_caller(struct legs *legs, const struct pool *pool)
+{
+	const struct list *const lists[] = { &pool->joining, &pool->members };
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		LIST_FOREACH(node, lists[i])
+			if (take_caller_of(legs,
+					   container_of(node, struct pool_member, link)->client))
+				return;
 }
 
 void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *server,

@@ -30,6 +30,7 @@
 struct leg;
 struct leg_call;
 struct legs;
+struct pool;
 struct server;
 
 struct legs_ops {
@@ -114,10 +115,12 @@ void legs_silence(struct legs *legs);
 /* Ends their sessions and calls. */
 void legs_fini(struct legs *legs);
 /*
- * The sender of the call is who the legs' own messages are sent for from now on. False: it is a call
- * of ours, or its client is away.
+ * The sender of the call is who the legs' own messages are sent for from now on; of a call of ours, who has sent
+ * one of its client's own, if anybody has.
  */
-bool legs_take_caller(struct legs *legs, struct call *call);
+void legs_take_caller(struct legs *legs, struct call *call);
+/* The same with anybody who waits in the pool: all have the same rights. */
+void legs_take_any_caller(struct legs *legs, const struct pool *pool);
 /* Who causes what is logged of them. */
 static inline uint64_t legs_owner(const struct legs *legs)
 {

@@ -134,6 +134,20 @@ def servers_that_are_late(t):
     eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "late__do", "late__echo"])
 
 
+@case(daemon=False, deadline=40)
+def a_list_under_way_when_rules_come(t):
+    """END-04: what one server had listed before a reload is listed anew by its rules of now, while the other is waited for."""
+    slow = {"script": {"on": {"tools/list": [["sleep", 5], ["result", {"tools": []}]]}}}
+    t.start({"a": {"script": {}}, "b": slow}, over("a", "b"))
+    s = t.session("all")
+    asked = s.start("tools/list")
+    for server in "ab":
+        wait_for(lambda: any(m.get("method") == "tools/list" for p in t.daemon.children(server) for m in t.daemon.messages(p)), 5, "both are asked")
+    s.ask("ping")
+    reload(t, {"a": {"script": {}, "tools": {"deny": ["echo"]}}, "b": slow})
+    eq(names_of(asked.final(20)), ["a__do"])
+
+
 @case(servers={"a": {"script": {}}, "b": {"script": {"caps": {"tools": {"listChanged": True}}}}}, config=over("a", "b"), deadline=30)
 def servers_that_die(t):
     """END-04: the calls of one that dies fail, saying so; the next gets a fresh one, and the others notice nothing."""
