@@ -953,6 +953,7 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
  */
 
 #define STREAMS_OF "of "
+#define SMALL_STREAMS_BYTES ((size_t)16 * 1024) /* of a session: written before all others */
 
 void kept_sessions_open_streams(struct kept_sessions *kept, int fd)
 {
@@ -1003,11 +1004,23 @@ static void write_streams_of(const struct kept_session *one, struct buf *out)
 		buf_append_slice(out, buf_slice(&one->streams));
 }
 
-static size_t put_streams(struct list *list, char *text, size_t at)
+/* About as much as its lines will have. */
+static size_t streams_size(const struct kept_session *one)
+{
+	return one->client != NULL ? one->client->session->replay_store.budget.bytes :
+				     one->streams.len;
+}
+
+/* Of those that have at least so much, and less than `most`. */
+static size_t put_streams(struct list *list, size_t least, size_t most, char *text, size_t at)
 {
 	at_end(buf_fini) struct buf lines = { 0 };
 
 	LIST_FOREACH(node, list) {
+		size_t size = streams_size(kept_at(node));
+
+		if (size < least || size >= most)
+			continue;
 		write_streams_of(kept_at(node), &lines);
 		if (lines.len > KEPT_STREAMS_TEXT_BYTES - at)
 			continue;
@@ -1017,15 +1030,22 @@ static size_t put_streams(struct list *list, char *text, size_t at)
 	return at;
 }
 
+/* Who has little first: whoever has much takes room from those alone who have more. */
 void kept_sessions_hand_over(struct kept_sessions *kept)
 {
-	size_t n;
+	size_t at = 0, least = 0;
+	char *text;
 
 	save_rest(kept);
 	if (kept->streams == NULL)
 		return;
-	n = put_streams(&kept->live, (char *)(kept->streams + 1), 0);
-	kept->streams[0] = put_streams(&kept->asleep, (char *)(kept->streams + 1), n);
+	text = (char *)(kept->streams + 1);
+	for (size_t most = SMALL_STREAMS_BYTES; least < KEPT_STREAMS_TEXT_BYTES; most *= 4) {
+		at = put_streams(&kept->live, least, most, text, at);
+		at = put_streams(&kept->asleep, least, most, text, at);
+		least = most;
+	}
+	kept->streams[0] = at;
 }
 
 void kept_sessions_fini(struct kept_sessions *kept)
