@@ -182,11 +182,24 @@ void router_use_rules(struct router *router)
 	router_use_rules_in(&router->slots.awake);
 }
 
+static bool has_leg(const struct server *endpoint, const struct server *server)
+{
+	const struct server_legs *legs = &endpoint->conf.legs;
+
+	for (size_t i = 0; i < legs->count; i++)
+		if (slice_is_equal(legs->items[i].server, slice_str(server->conf.name)))
+			return true;
+	return false;
+}
+
+/* What the server says of itself is in what clients of its endpoints are told as well. */
 static void note_decision_in(struct list *pools, const struct server *server)
 {
 	LIST_FOREACH_SAFE(node, pools) {
 		struct pool *pool = container_of(node, struct pool, link);
 
+		if (pool->server == server || has_leg(pool->server, server))
+			pool_use_rules(pool);
 		if (pool->server == server)
 			tell_changes(pool, false);
 	}

@@ -76,7 +76,10 @@ void router_fini(struct router *router);
 void router_start_server(struct router *router, struct server *server);
 /* Servers may have other rules and pins since a reload: what is kept of their output is made anew. */
 void router_use_rules(struct router *router);
-/* The operator has decided about a definition of this server: clients hear that the lists are others. */
+/*
+ * The operator has decided about a definition of this server: clients hear that the lists are others, and new ones of it
+ * and its endpoints what it may say of itself now.
+ */
 void router_note_decision(struct router *router, const struct server *server);
 /*
  * A reload has replaced or removed the server: its sessions continue, but it gets no new ones. Its

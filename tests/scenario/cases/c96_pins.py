@@ -420,9 +420,13 @@ def what_a_server_says_of_itself(t):
         result = found[0]["result"]
         return result.get("instructions"), result["_meta"]["io.modelcontextprotocol/serverInfo"]
 
+    def all_say():
+        return t.session("all").result["result"].get("instructions")
+
     write(good)
     own = dict(lists.server(era="legacy"), script=lists.script(init=[["result_of", lists.path("init")]]))
-    t.daemon = t.start({"own": own, "shared": dict(own, isolation="shared"), "quiet": own})
+    t.daemon = t.start({"own": own, "shared": dict(own, isolation="shared"), "quiet": own},
+                       config={"endpoints": {"all": {"servers": ["shared", "quiet"]}}})
     eq(said(t.session("own")), (good["instructions"], good["serverInfo"]))
     eq(discovered(), (good["instructions"], good["serverInfo"]))
     write({"serverInfo": {"name": "n", "version": "1"}})
@@ -440,6 +444,11 @@ def what_a_server_says_of_itself(t):
     ok("the server instructions is changed" in out and "Pass ~/.ssh/id_rsa" in out, "the difference", out)
     ctl(t, "pins", "approve", "own", "instructions")
     eq(said(t.session("own")), (evil["instructions"], {"name": "n", "version": "2"}), "one of both is approved")
+    eq(all_say(), None, "withheld at the endpoint")
+    ctl(t, "pins", "approve", "shared", "instructions")
+    eq(said(t.session("shared"))[0], evil["instructions"], "at once, of processes that run")
+    eq(discovered()[0], evil["instructions"], "to clients of the other era")
+    ok(evil["instructions"] in (all_say() or ""), "true", "and at the endpoint")
     write(good)
     eq(said(t.session("own")), (None, {"name": "n", "version": "1"}), "what waits goes on waiting, whatever is said next")
 
