@@ -308,6 +308,7 @@ static void stop_and_expect(int exit_code)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), exit_code);
 	assert_nothing_left();
+	assert_int_equal(count_logged(" reaper_failed "), 0);
 }
 
 /* Ends of pipes that the daemon has; 0 where they cannot be seen. */
@@ -711,7 +712,7 @@ static void child_state_is_clean(void **state)
 static int gateway_failures(struct config *config, const int *listeners, size_t count,
 			    int keeper_fd)
 {
-	static const uint32_t servers[] = { MISSING, FORBIDDEN, NO_CWD };
+	static const uint32_t servers[] = { MISSING, MISSING, FORBIDDEN, NO_CWD };
 	int fds[IPC_FDS_MAX];
 
 	(void)config, (void)listeners, (void)count;
@@ -722,10 +723,11 @@ static int gateway_failures(struct config *config, const int *listeners, size_t 
 	return serve_until_drain(keeper_fd);
 }
 
-/* REL-29: a start that fails says why, to the gateway as errno and to the operator in words. */
+/* REL-29: a start that fails says why, to the gateway as errno and to the operator in words, once. */
 static void exec_failures_carry_their_errno(void **state)
 {
 	start(gateway_failures, "");
+	assert_int_equal(next_number("errno "), ENOENT);
 	assert_int_equal(next_number("errno "), ENOENT);
 	assert_int_equal(next_number("errno "), EACCES);
 	assert_int_equal(next_number("errno "), ENOENT);
@@ -735,6 +737,7 @@ static void exec_failures_carry_their_errno(void **state)
 		"child_spawn_failed process=keeper server=missing reason=\"cannot execute the "
 		"command\" command=no-such-command-anywhere error=\"No such "
 		"file or directory\""));
+	assert_int_equal(count_logged("child_spawn_failed process=keeper server=missing "), 1);
 	assert_non_null(
 		strstr(logged(), "server=no_cwd reason=\"cannot change to the directory (cwd)\""));
 }
@@ -1328,6 +1331,23 @@ static void gateway_that_always_dies_ends_the_daemon(void **state)
 	assert_nothing_left();
 	assert_int_equal(count_logged(" gateway_start "), 6);
 	assert_int_equal(count_logged(" gateway_give_up "), 1);
+}
+
+/* REL-30: who stops the daemon while no gateway runs does not wait for the next one. */
+static void stop_between_two_gateways(void **state)
+{
+	int64_t end = now_ms() + WAIT_MS;
+
+	start(gateway_fails, "");
+	for (size_t i = 1; i < 6; i++) {
+		assert_string_equal(next_line(), "started");
+		while (count_logged(" gateway_exit ") < i) {
+			assert_true(now_ms() < end);
+			pause_ms(2);
+		}
+	}
+	stop_and_expect(0);
+	assert_int_equal(count_logged(" gateway_start "), 5);
 }
 
 /* It asks and asks, and hears nothing until nobody takes its requests any more. */
@@ -2026,6 +2046,7 @@ int main(int argc, char **argv)
 		TEST(child_outlives_the_gateway),
 		TEST(each_gateway_has_the_same_key),
 		TEST(gateway_that_always_dies_ends_the_daemon),
+		TEST(stop_between_two_gateways),
 		TEST(gateway_that_does_not_listen_is_not_heard),
 		TEST(closing_does_not_wait),
 		TEST(reaper_is_replaced),
