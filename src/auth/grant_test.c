@@ -337,6 +337,8 @@ static void audiences(void **state)
 		{ "\"https://gw.example/mcp.evil.example\"", "https://gw.example/mcp", false },
 		{ "\"https://gw.example:444/mcp\"", "https://gw.example/mcp", false },
 		{ "\"http://gw.example/mcp\"", "https://gw.example/mcp", false },
+		{ "\"http://gw.example:443/mcp\"", "https://gw.example/mcp", false },
+		{ "\"https://hw.example/mcp\"", "https://gw.example/mcp", false },
 		{ "\"https://u@gw.example/mcp\"", "https://gw.example/mcp", false },
 		{ "[]", "https://gw.example/mcp", false },
 		{ "[\"https://gw.example/mcp\",1]", "https://gw.example/mcp", false },
@@ -586,6 +588,36 @@ static void metadata_that_may_be_used(void **state)
 	}
 }
 
+/* A member of `count` numbers, `depth` deep. */
+static bool is_document(size_t depth, size_t count)
+{
+	struct buf text = { 0 };
+	struct error err;
+	json_t *json;
+
+	buf_append_str(&text, "{\"a\":");
+	for (size_t i = 1; i < depth; i++)
+		buf_append_char(&text, '[');
+	for (size_t i = 1; i < count; i++)
+		buf_append_str(&text, "0,");
+	buf_append_char(&text, '0');
+	for (size_t i = 1; i < depth; i++)
+		buf_append_char(&text, ']');
+	buf_append_char(&text, '}');
+	json = document_parse(buf_slice(&text), &err);
+	buf_fini(&text);
+	json_decref(json);
+	return json != NULL;
+}
+
+static void documents_are_bounded(void **state)
+{
+	assert_true(is_document(DOCUMENT_DEPTH_MAX, 1));
+	assert_false(is_document(DOCUMENT_DEPTH_MAX + 1, 1));
+	assert_true(is_document(2, DOCUMENT_VALUES_MAX - 2));
+	assert_false(is_document(2, DOCUMENT_VALUES_MAX - 1));
+}
+
 /* AUTH-KEY-03 */
 static void lifetimes(void **state)
 {
@@ -694,6 +726,7 @@ int main(void)
 		cmocka_unit_test(addresses_that_may_be_reached),
 		cmocka_unit_test(places_of_metadata),
 		cmocka_unit_test(metadata_that_may_be_used),
+		cmocka_unit_test(documents_are_bounded),
 		cmocka_unit_test(lifetimes),
 		cmocka_unit_test(memory_is_bounded_and_forgets),
 		cmocka_unit_test(memory_ends_with_the_token),

@@ -26,6 +26,7 @@ int router_stage_close(void **state)
 	stage_end_processes();
 	assert_int_equal(router.calls, 0);
 	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+	assert_int_equal(router.sessions.holders.by_key.count, 0);
 	router_fini(&router);
 	return stage_close(state);
 }

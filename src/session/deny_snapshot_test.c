@@ -145,7 +145,7 @@ static void rubbish_is_refused(void **state)
 /* The operator has to hear of it: tokens that he denied are good again. Of the first process he hears nothing. */
 static void loss_is_told(void **state)
 {
-	char text[512] = "";
+	char text[512] = "", *at;
 	int ends[2];
 
 	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
@@ -158,6 +158,11 @@ static void loss_is_told(void **state)
 	assert_false(deny_snapshot_load(deny_snapshot, &after));
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
 	assert_non_null(strstr(text, " error denials_lost "));
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	deny_snapshot_save(deny_snapshot, &before);
+	at = memmem(deny_snapshot, DENY_SNAPSHOT_FILE_BYTES, ISSUER.p, ISSUER.n);
+	at[-1] = 1; /* of the length of the name */
+	assert_false(deny_snapshot_load(deny_snapshot, &after));
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	close(ends[0]);
 	close(ends[1]);

@@ -49,6 +49,14 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void push(struct stream *stream, enum stream_kind kind, const char *text)
+{
+	struct msg *msg = msg_new(slice_str(text));
+
+	stream_push(stream, kind, 0, msg);
+	msg_unref(&msg);
+}
+
 /* A stream of which one message was seen. */
 static struct stored_stream *open_seen(const char *id)
 {
@@ -114,6 +122,16 @@ static void ended_streams_expire(void **state)
 	assert_true(slice_is_equal(replay_store_find_expired(&replay_store, 1),
 				   SLICE_LIT("1"))); /* FRONT-RES-07 */
 	assert_int_equal(replay_store_find_expired(&replay_store, 2).n, 0);
+	for (size_t i = 1; i <= REPLAY_STORE_EXPIRED_MAX; i++) {
+		assert_int_equal(replay_store_find_expired(&replay_store, 1).n, 1);
+		stored = open_seen("2");
+		stored_stream_finish(stored, REASON_DONE);
+		stored_stream_unref(&stored);
+		clock_freeze(clock_now_ms() + conf.stream.replay_age_ms);
+		loop_turn(loop, false);
+	}
+	assert_int_equal(replay_store_find_expired(&replay_store, 1).n, 0);
+	assert_int_equal(replay_store_find_expired(&replay_store, 2).n, 1);
 }
 
 /* CXL-01: nobody can come back to a stream of which he has seen nothing. */
@@ -219,6 +237,29 @@ static struct stored_stream *keep_answer(struct replay_store *of, size_t size)
 }
 
 /* FRONT-RES-08, SEC-16: whoever has most of what is shared gives up its own, however old others' are. */
+static void the_last_message_counts_for_its_caller(void **state)
+{
+	static char text[40000];
+	struct replay_store other;
+	struct stored_stream *large = keep_answer(&replay_store, 30000), *small;
+	struct stored_stream *growing;
+
+	memset(text, 'a', sizeof(text) - 1);
+	replay_store_init(&other, &store, 2);
+	growing = replay_store_open(&other, SLICE_LIT("1"));
+	growing->is_known = true;
+	push(&growing->stream, STREAM_NOTIFICATION, "{}");
+	push(&growing->stream, STREAM_NOTIFICATION, text);
+	store.budget.max_bytes = store.budget.bytes;
+	small = keep_answer(&replay_store, 500);
+	assert_int_equal(large->stream.count, 1);
+	assert_int_equal(small->stream.count, 1);
+	stored_stream_unref(&growing);
+	replay_store_fini(&other);
+	stored_stream_unref(&large);
+	stored_stream_unref(&small);
+}
+
 static void the_largest_holder_pays(void **state)
 {
 	struct replay_store many[8];
@@ -300,14 +341,6 @@ static void renewed_age_goes_for_ended_streams(void **state)
 }
 
 /* ---- for another gateway ---- */
-
-static void push(struct stream *stream, enum stream_kind kind, const char *text)
-{
-	struct msg *msg = msg_new(slice_str(text));
-
-	stream_push(stream, kind, 0, msg);
-	msg_unref(&msg);
-}
 
 static void take(struct stream *stream, size_t count)
 {
@@ -418,6 +451,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(replay_store_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_answers_stay_longest, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_answers_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_last_message_counts_for_its_caller, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(the_largest_holder_pays, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
