@@ -154,6 +154,7 @@ static void empty_cursors(void **state)
 	assert_int_equal(add_large(3000000, 3000000, ",\"nextCursor\":\"\""), PAGES_COMPLETE);
 	pages_join(&pages, &limits);
 	assert_int_equal(pages.count, 1);
+	assert_int_equal(pages.items[1].len, 0); /* what was begun anew is nowhere */
 }
 
 /* However the sizes lie: there are few pages, each but a large one of the server's own is small, none is lost. */

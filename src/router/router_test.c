@@ -1158,11 +1158,14 @@ static void asking_stops_the_clock(void **state)
 	struct front *front = request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/call',"
 					      "'params':{'_meta':{'progressToken':1}}}");
 
+	assert_false(router_is_asking(&router));
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), PROGRESS("2", "1"));
 	pass(TIMEOUT_MS * 5);
 	is_open(front);
+	assert_true(router_is_asking(&router));
 	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	assert_false(router_is_asking(&router));
 	pass(TIMEOUT_MS - 1);
 	is_open(front);
 	pass(1);
