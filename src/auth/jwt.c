@@ -388,7 +388,7 @@ static unsigned char *jwt_decode_part(struct slice part, size_t *size_r)
 	if (part.n == 0)
 		return NULL;
 	bytes = mem_alloc(part.n);
-	if (text_from_base64url(part, bytes, size_r) == 0 && *size_r > 0)
+	if (text_from_base64url(part, bytes, size_r) == 0)
 		return bytes;
 	free(bytes);
 	return NULL;

@@ -1999,6 +1999,29 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
+/* FRONT-OLD-05: of a batch that is refused each request is answered, and nothing else. */
+static void sse_batch_is_refused(void **state)
+{
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	const char *text;
+
+	post_to(sender, uri, "", INITIALIZE("2025-03-26"));
+	is_answered(sender, 202, "");
+	says(process(0), WELCOME);
+	has_events(stream, WELCOMED("2025-03-26") "|");
+	servers[0].conf.limits.all.concurrency = 1;
+	call_limits_finish(&servers[0].conf.limits, SLICE_LIT("test"));
+	post_to(sender, uri, "", "[" CALL("7") "," CANCEL("9") "," CALL("8") "]");
+	is_answered(sender, 202, "");
+	text = events(stream);
+	assert_non_null(strstr(text, "\"id\":7,\"error\""));
+	assert_non_null(strstr(text, "\"id\":8,\"error\""));
+	assert_string_equal(strchr(strchr(text, '|') + 1, '|'), "|");
+	call_limits_free(&servers[0].conf.limits);
+}
+
 /* bridging.md §1.5: so is the answer to one subscription, which another one of the session waits for as well. */
 static void sse_client_is_lost_over_an_answer_for_two(void **state)
 {
@@ -3083,6 +3106,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_initializes_once),
 	TEST(sse_client_leaves_while_its_server_starts),
 	TEST(sse_client_must_read),
+	TEST(sse_batch_is_refused),
 	TEST(sse_client_is_lost_over_an_answer_for_two),
 	TEST(sse_client_is_lost_over_a_cancelled_request),
 	TEST(documents_are_found),
