@@ -701,9 +701,8 @@ const struct envelope *modern_server_notification(struct convert *convert,
 	return write_object(convert, NULL, env, env->params.text, (struct slices){ NULL, 0 });
 }
 
-enum modern_result modern_server_kind(struct slice result)
+enum modern_result modern_server_kind(struct json kind)
 {
-	struct json kind = scan_member(result, SLICE_LIT("resultType"));
 	struct slice name = scan_plain_string(kind);
 
 	if (kind.type == JSON_ABSENT || slice_is_equal(name, SLICE_LIT("complete")))

@@ -74,5 +74,5 @@ const struct envelope *modern_server_response(struct convert *convert, const str
 const struct envelope *modern_server_notification(struct convert *convert,
 						  const struct envelope *env);
 enum modern_result { MODERN_COMPLETE, MODERN_INPUT_REQUIRED, MODERN_TASK, MODERN_UNKNOWN };
-/* The resultType of a result (JSON text). BACK-MSG-05 */
-enum modern_result modern_server_kind(struct slice result);
+/* What the resultType of a result says. BACK-MSG-05 */
+enum modern_result modern_server_kind(struct json kind);

@@ -537,7 +537,10 @@ bool input_loop_take(struct call *call, const struct envelope *env)
 	}
 	if (env->kind == ENVELOPE_ERROR)
 		return take_error(call, env);
-	kind = modern_server_kind(env->result.text);
+	/* The result may be long. */
+	kind = modern_server_kind(env->is_odd_result ?
+					  scan_member(env->result.text, SLICE_LIT("resultType")) :
+					  env->result_type);
 	if (kind == MODERN_COMPLETE)
 		return false;
 	if (kind != MODERN_INPUT_REQUIRED || !input_loop_may_begin(call, call->request.upstream)) {

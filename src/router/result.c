@@ -102,7 +102,7 @@ static void send_passed_result(struct call *call, struct slice result)
 	enum modern_result kind;
 
 	open_aside(call);
-	kind = modern_server_kind(result);
+	kind = modern_server_kind(scan_member(result, SLICE_LIT("resultType")));
 	aside_close();
 	if (call->state == CALL_ENDED)
 		return;
@@ -194,7 +194,7 @@ static void send_missing(struct call *call, unsigned int needs)
 }
 
 /*
- * A legacy server wants URLs to be opened first. Returns whether its error says so. bridging.md
+ * A legacy server wants URLs to be opened first. Returns whether its error says so, or nobody waits for it. bridging.md
  * §2.3.7
  */
 static bool ask_to_open(struct call *call, struct slice error)
@@ -203,9 +203,13 @@ static bool ask_to_open(struct call *call, struct slice error)
 	struct pool *pool = call->client->pool;
 	uint64_t child = asked != NULL ? upstream_child_number(asked) : call->preferred_child;
 	at_end(buf_fini) struct buf wanted = { 0 };
-	bool is_wanted = call->method->flags & METHOD_ASKING && !is_passed(call) &&
-			 url_elicitation_read(error, &wanted);
+	bool is_wanted = call->method->flags & METHOD_ASKING && !is_passed(call);
 
+	open_aside(call);
+	is_wanted = is_wanted && url_elicitation_read(error, &wanted);
+	aside_close();
+	if (call->state == CALL_ENDED)
+		return true;
 	if (is_wanted && call->client->can_open_urls && pool_find_upstream(pool, child) != NULL)
 		url_pending_add(&pool->urls, child, buf_slice(&wanted));
 	if (is_wanted)

@@ -210,13 +210,14 @@ static int read_one(struct slice element, void *arg)
 bool url_elicitation_read(struct slice error, struct buf *wanted)
 {
 	static const char *const path[] = { "data", "elicitations" };
-	struct json elicitations = scan_path(error, path, ARRAY_LEN(path));
+	struct json elicitations;
 	long long code;
 
 	CHECK(wanted->len == 0);
 	if (value_read_integer(member(error, "code"), &code) < 0 ||
 	    code != URL_ELICITATION_REQUIRED)
 		return false;
+	elicitations = scan_path(error, path, ARRAY_LEN(path)); /* it may be long */
 	if (elicitations.type != JSON_ARRAY ||
 	    scan_array(elicitations.text, URL_ELICITATIONS_MAX, read_one, wanted, NULL) <= 0) {
 		wanted->len = 0;

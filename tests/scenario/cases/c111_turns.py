@@ -185,6 +185,17 @@ for era in "legacy", "modern":
     define("rewritten_%s_members" % era, spec, rewritten('"a":1'))
 
 
+def long_error(t):
+    """What an error of a legacy server says to a modern client: the code alone says whether it is about URLs."""
+    steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"error":{"message":"m","data":{"x":['], ["fill", "1,", RESPONSE // 2 - 1000],
+             ["write", '1]},"code":-32042}}\n']]
+    answer = begin(t, "main", message("tools/call", {"name": "do", "arguments": {"steps": steps}})).response().read()
+    ok(b'"error"' in answer[:200] and len(answer) > RESPONSE // 2, "true", "it came", answer[:300])
+
+
+define("rewritten_error", {"main": {"script": {}, "isolation": "shared", "pool": {"max": 1}, "era": "legacy"}}, long_error)
+
+
 # ---- calls ----
 
 def calls(part, batch=False):
