@@ -485,6 +485,28 @@ static enum pages_outcome cached_list_add_page(const struct cached_list *list, s
 }
 
 /*
+ * Whether its server has more than a quarter of all room in lists that are on their way, while these take more than
+ * half of it together: nothing else makes them give way.
+ */
+static bool cached_list_takes_too_much(const struct cached_list *list)
+{
+	size_t coming = 0, own = 0;
+
+	LIST_FOREACH(node, &list->pool->router->slots.pools) {
+		const struct pool *pool = container_of(node, struct pool, link);
+
+		LIST_FOREACH(at, &pool->lists.all) {
+			const struct cached_list *one = container_of(at, struct cached_list, link);
+			size_t bytes = one->state == CACHED_LIST_ASKED ? one->bytes : 0;
+
+			coming += bytes;
+			own += pool->server == list->pool->server ? bytes : 0;
+		}
+	}
+	return coming > KEPT_BYTES_MAX / 2 && own > KEPT_BYTES_MAX / 4;
+}
+
+/*
  * Meanwhile the list may end, and what it has come with: its pages are in nobody's hands but ours. Returns whether it goes
  * on. Room is made by forgetting what has not been asked for for longest.
  */
@@ -509,7 +531,8 @@ static bool cached_list_take_page(struct cached_list *list, const struct envelop
 	cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 	while (lru->bytes > KEPT_BYTES_MAX && !list_is_empty(&lru->kept))
 		cached_list_outdate(container_of(lru->kept.next, struct cached_list, lru));
-	if (lru->bytes > KEPT_BYTES_MAX)
+	if (lru->bytes > KEPT_BYTES_MAX ||
+	    (lru->bytes > KEPT_BYTES_MAX / 2 && cached_list_takes_too_much(list)))
 		*outcome_r = list->pool->server->conf.pin == PIN_ENFORCE ?
 				     pages_skip(&list->pages, env->result.text) :
 				     PAGES_UNFIT;

@@ -522,6 +522,35 @@ static void long_lists_have_pages(void **state)
 	assert_in_range(router.lists.bytes, 1, 10000);
 }
 
+/* Says pages of 1 MB without an end, to this request and to those that follow from `next` on. */
+static void say_pages(const char *member, size_t id, size_t next, size_t pages)
+{
+	char begin[200], end[200];
+
+	for (size_t i = 0; i < pages; i++) {
+		snprintf(begin, sizeof(begin), "{'jsonrpc':'2.0','id':%zu,'result':{'%s':['",
+			 i == 0 ? id : next + i - 1, member);
+		snprintf(end, sizeof(end), "'],'nextCursor':'%zu'}}", i);
+		says_much(0, begin, end);
+	}
+}
+
+/* Lists of one server that are on their way leave room for those of others. */
+static void lists_on_their_way_leave_room(void **state)
+{
+	struct member *a = begin();
+
+	servers[0].conf.calls_per_process = 3;
+	request(a->client, LIST("1"));
+	request(a->client, PROMPTS_LIST("2"));
+	request(a->client, "{'jsonrpc':'2.0','id':3,'method':'resources/list'}");
+	say_pages("tools", 2, 5, 12);
+	say_pages("prompts", 3, 17, 12);
+	assert_in_range(router.lists.bytes, 24000000, 24 << 20);
+	say_pages("resources", 4, 29, 12);
+	assert_in_range(router.lists.bytes, 24000000, 24 << 20);
+}
+
 /* All that is kept is bounded: what was asked for last stays. */
 static void kept_lists_are_bounded(void **state)
 {
@@ -958,6 +987,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(lists_need_no_lease),
 	TEST(lists_and_calls_take_turns),
 	TEST(long_lists_have_pages),
+	TEST(lists_on_their_way_leave_room),
 	TEST(kept_lists_are_bounded),
 	TEST_PRINCIPALS(idle_children_make_room),
 	TEST_PRINCIPALS(children_that_come_to_rest_make_room),
