@@ -311,6 +311,7 @@ static void gather_begin(struct gather *gather)
 	struct aggregate *a = gather->aggregate;
 
 	gather->configuration = a->upstream.pool->router->configuration;
+	gather->is_stale = false;
 	timer_start(a->upstream.shared->loop, &gather->patience, waits[0]);
 	look_again(a);
 }

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "io/aside.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 
@@ -309,7 +310,6 @@ struct slice search_arguments(const struct envelope *env)
 void search_append_found(struct slice result, struct slice arguments, struct buf *out)
 {
 	struct search search = { .count = 0 };
-	struct json tools = scan_member(result, SLICE_LIT("tools"));
 	struct json query = scan_member(arguments, SLICE_LIT("query"));
 	at_end(buf_fini) struct buf text = { 0 };
 	long long most = FOUND_USUAL;
@@ -324,9 +324,12 @@ void search_append_found(struct slice result, struct slice arguments, struct buf
 	}
 	read_words(&search, buf_slice(&text), take_query_word);
 	search.entries = mem_alloc(TOOLS_MAX * sizeof(*search.entries));
-	(void)!scan_array(tools.text, SIZE_MAX, add_tool, &search, NULL);
+	aside_open();
+	(void)!scan_array(scan_member(result, SLICE_LIT("tools")).text, SIZE_MAX, add_tool, &search,
+			  NULL);
 	for (size_t i = 0; i < search.count; i++)
 		read_tool(&search, &search.entries[i]);
+	aside_close();
 	rank(&search);
 	qsort(search.entries, search.count, sizeof(*search.entries), compare);
 	text.len = 0;
