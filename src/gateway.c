@@ -292,7 +292,7 @@ static void gateway_on_inherit(const struct ipc_message *message)
 			NULL;
 
 	if (server != NULL && message->fd_count > 0 && gateway->state == GATEWAY_SERVING &&
-	    gateway->shares_pipes &&
+	    gateway->shares_pipes && !spawner_knows(gateway->spawner, message->inherit.child) &&
 	    kept_sessions_inherit(&gateway->router.kept_sessions, server, message))
 		return;
 	for (size_t i = 0; i < message->fd_count; i++)

@@ -228,11 +228,23 @@ void spawner_note_text(struct spawner *spawner, enum ipc_text kind)
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_TEXT, .text = { kind } });
 }
 
+bool spawner_knows(const struct spawner *spawner, uint64_t number)
+{
+	return map_find(&spawner->by_id, number) != NULL ||
+	       map_find(&spawner->questions, number) != NULL;
+}
+
 /* For a process or a question. */
 static uint64_t next_number(struct spawner *spawner)
 {
-	return ++*(spawner->pipe_states != NULL ? &spawner->pipe_states[0].last_id :
-						  &spawner->last_number);
+	uint32_t *last = spawner->pipe_states != NULL ? &spawner->pipe_states[0].last_id :
+							&spawner->last_number;
+
+	/* A gateway that was taken over may have left any number. */
+	do
+		++*last;
+	while (*last == 0 || spawner_knows(spawner, *last));
+	return *last;
 }
 
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)

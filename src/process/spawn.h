@@ -60,6 +60,8 @@ struct spawner_ops {
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
 void spawner_free(struct spawner **spawner);
+/* Whether a process or question of now has this number. */
+bool spawner_knows(const struct spawner *spawner, uint64_t number);
 /* From now on the states of pipes are in this memory file, which stays open; before anything is started. False: it cannot be. */
 bool spawner_use_pipe_states(struct spawner *spawner, int fd);
 /* That of this process; never NULL. */

@@ -358,9 +358,12 @@ static void dispatch_to_task(struct pool *pool, struct call *call, const struct 
 {
 	struct upstream *upstream = pool_find_upstream(pool, call->task->child);
 
-	if (upstream == NULL && pool_is_taking(pool, call->task->child))
+	if (upstream == NULL && modern_tasks_is_coming(call->client, call->task)) {
+		pool_wake(pool); /* takes it, if it is for this pool */
 		call_fail(call, REASON_OVER_LIMIT);
-	else if (upstream == NULL)
+		return;
+	}
+	if (upstream == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));
 	else if (!pool_may_load(upstream, false))

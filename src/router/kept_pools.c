@@ -95,7 +95,14 @@ static struct kept_pool *find_pool(const struct kept_pools *pools, const struct 
 
 struct kept_pool *kept_pools_find(const struct kept_pools *pools, const struct digest *id)
 {
-	return find_pool(pools, id, NULL);
+	LIST_FOREACH(node, &pools->list) {
+		struct kept_pool *one = kept_pool_at(node);
+
+		if ((one->pool == NULL || !pool_is_retired(one->pool)) &&
+		    memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
+			return one;
+	}
+	return NULL;
 }
 
 void kept_pools_forget_idle(struct kept_pools *pools)
@@ -202,6 +209,8 @@ static void keep_process(const struct upstream *upstream)
 	if (upstream->child == NULL || pool_is_retired(pool) || !pools->is_on)
 		return;
 	digest_pool(pool, &id);
+	if (pool->kept == NULL)
+		pool->kept = find_pool(pools, &id, pool);
 	if (pool->kept == NULL)
 		pool->kept = kept_pool_new(pools, &id);
 	pool->kept->pool = pool;

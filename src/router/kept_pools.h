@@ -55,7 +55,7 @@ const struct revision *kept_line_revision(struct json name);
 size_t kept_pools_put(const struct kept_pools *pools, char *text, size_t at, size_t max);
 /* Takes a line of the gateway before. False: it is none. */
 bool kept_pools_take_line(struct kept_pools *pools, struct slice line);
-/* Of the gateway before, with this id; NULL: there is none. */
+/* With this id, of the gateway before, or of a pool of now that is for new clients; NULL: there is none. */
 struct kept_pool *kept_pools_find(const struct kept_pools *pools, const struct digest *id);
 /* Forgets those of the gateway before for which no process is held. */
 void kept_pools_forget_idle(struct kept_pools *pools);

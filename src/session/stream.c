@@ -734,7 +734,8 @@ static void replay_store_renew(struct replay_store *replay_store, uint64_t was_a
 		struct timer *expiry = &container_of(node, struct stored_stream, link)->expiry;
 		uint64_t left_ms = expiry->due_ms > now_ms ? expiry->due_ms - now_ms : 0;
 
-		if (timer_is_running(expiry))
+		/* Each time it is a little later: not for nothing. */
+		if (timer_is_running(expiry) && store->conf->stream.replay_age_ms != was_age_ms)
 			timer_continue(store->loop, expiry, store->conf->stream.replay_age_ms,
 				       left_ms < was_age_ms ? was_age_ms - left_ms : 0);
 	}
