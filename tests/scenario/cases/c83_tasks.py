@@ -371,6 +371,28 @@ def tasks_go_on_with_their_process(t):
     eq((response.status, messages_of(response)[0]["error"]["code"]), (400, -32602), "of another daemon, as after its restart")
 
 
+@case(daemon=False, deadline=60)
+def tasks_of_several_processes_go_on(t):
+    """bridging.md §4.2: whoever comes first to the next gateway, and whatever he can be asked, all of a pool's processes are taken."""
+    t.start({"two": {"script": MODERN, "isolation": "principal", "pool": {"max": 4, "requests_per_process": 1}}})
+    tasks = []
+    for number in range(3):
+        busy = [begin(t, "two", message("tools/call", {"name": "do", "arguments": {"steps": [["sleep", 0.3], ["text", "x"]]}},
+                                        caps=KNOWS)) for _ in range(number)]
+        tasks.append(made(t, "two", task_id="n%d" % number))
+        for conn in busy:
+            messages_of(conn.response())
+    processes = sorted(t.daemon.children("two"))
+    ok(len(processes) > 1, "several", processes)
+    wait_for(lambda: len(lines_saved(t.daemon.dir)) == 1, 10, "their pool is noted")
+    for caps in ({"elicitation": {}}, {"sampling": {}}):
+        kill_gateway(t)
+        t.session("two", caps=caps)
+        for task in tasks:
+            wait_for(lambda: "result" in of(t, "two", "tasks/get", task)[1], 5, "it is there, or the gateway is about to take its process")
+        ok(set(processes) <= set(t.daemon.children("two")), "the same ones")
+
+
 @case(own=True, servers={"all": SERVERS["all"]}, config=CONFIG)
 def ids_that_servers_read_otherwise(t):
     """MOD-TASK-02 SEC-41: a server that takes names in any letter case finds no other id, where all share it and the other task may be anybody's."""
