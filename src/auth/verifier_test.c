@@ -1238,24 +1238,33 @@ static void on_refused(struct verifier_wait *wait, const struct verdict *verdict
 	assert_null(grant);
 }
 
-/* AUTH-OPQ-03, AUTH-CH-11: whoever guesses without end leaves places for others. */
-static void suspects_do_not_take_all_places(void **state)
+/* Asks about `count` tokens, whose names begin so, and waits for each like `model`. */
+static void ask_about(struct verifier_wait *waits, size_t count, const char *name,
+		      struct verifier_wait model)
 {
-	struct fake_page *page = open_introspection(ACTIVE "}");
-	static struct verifier_wait waits[INTROSPECTIONS_MAX];
 	struct verdict verdict;
 	struct grant *grant;
 
-	page->mode = FAKE_HANG;
-	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
-		char *token = mem_printf("guess%zu", i);
+	for (size_t i = 0; i < count; i++) {
+		char *token = mem_printf("%s%zu", name, i);
 
-		waits[i] = (struct verifier_wait){ .on_done = on_refused, .is_suspect = true };
+		waits[i] = model;
+		waits[i].on_done = on_refused;
 		assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted,
 					    &waits[i], &verdict, &grant));
 		free(token);
 	}
 	loop_turn(world.loop, false);
+}
+
+/* AUTH-OPQ-03, AUTH-CH-11: whoever guesses without end leaves places for others. */
+static void suspects_do_not_take_all_places(void **state)
+{
+	struct fake_page *page = open_introspection(ACTIVE "}");
+	static struct verifier_wait waits[INTROSPECTIONS_MAX];
+
+	page->mode = FAKE_HANG;
+	ask_about(waits, ARRAY_LEN(waits), "guess", (struct verifier_wait){ .is_suspect = true });
 	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
 		assert_int_equal(waits[i].job != NULL, i < INTROSPECTIONS_SUSPECT_MAX);
 	assert_false(begin("opaque"));
@@ -1270,32 +1279,13 @@ static void one_address_does_not_take_all_places(void **state)
 {
 	struct fake_page *page = open_introspection(ACTIVE "}");
 	static struct verifier_wait waits[INTROSPECTIONS_MAX];
-	struct verdict verdict;
-	struct grant *grant;
 
 	page->mode = FAKE_HANG;
-	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
-		char *token = mem_printf("guess%zu", i);
-
-		waits[i] = (struct verifier_wait){ .on_done = on_refused, .asker = 7 };
-		assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted,
-					    &waits[i], &verdict, &grant));
-		free(token);
-	}
-	loop_turn(world.loop, false);
+	ask_about(waits, ARRAY_LEN(waits), "guess", (struct verifier_wait){ .asker = 7 });
 	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
 		assert_int_equal(waits[i].job != NULL, i < INTROSPECTIONS_SUSPECT_MAX);
-	for (size_t i = 0; i < VERIFIER_OWN_MAX; i++) {
-		char *token = mem_printf("other%zu", i);
-
-		waits[INTROSPECTIONS_SUSPECT_MAX + i] =
-			(struct verifier_wait){ .on_done = on_refused, .asker = 8 };
-		assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted,
-					    &waits[INTROSPECTIONS_SUSPECT_MAX + i], &verdict,
-					    &grant));
-		free(token);
-	}
-	loop_turn(world.loop, false);
+	ask_about(&waits[INTROSPECTIONS_SUSPECT_MAX], VERIFIER_OWN_MAX, "other",
+		  (struct verifier_wait){ .asker = 8 });
 	for (size_t i = 0; i < INTROSPECTIONS_SUSPECT_MAX + VERIFIER_OWN_MAX; i++)
 		assert_non_null(waits[i].job);
 	for (size_t i = 0; i < ARRAY_LEN(waits); i++)

@@ -79,14 +79,15 @@ static void kept_pool_drop(struct kept_pool *one)
 	free(one);
 }
 
-/* Of this pool, or of the gateway before. */
+/* Of this pool, or of the gateway before. pool NULL: of any that is for new clients, or of the gateway before. */
 static struct kept_pool *find_pool(const struct kept_pools *pools, const struct digest *id,
 				   const struct pool *pool)
 {
 	LIST_FOREACH(node, &pools->list) {
 		struct kept_pool *one = kept_pool_at(node);
 
-		if ((one->pool == NULL || one->pool == pool) &&
+		if ((one->pool == NULL ||
+		     (pool != NULL ? one->pool == pool : !pool_is_retired(one->pool))) &&
 		    memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
 			return one;
 	}
@@ -95,14 +96,7 @@ static struct kept_pool *find_pool(const struct kept_pools *pools, const struct 
 
 struct kept_pool *kept_pools_find(const struct kept_pools *pools, const struct digest *id)
 {
-	LIST_FOREACH(node, &pools->list) {
-		struct kept_pool *one = kept_pool_at(node);
-
-		if ((one->pool == NULL || !pool_is_retired(one->pool)) &&
-		    memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
-			return one;
-	}
-	return NULL;
+	return find_pool(pools, id, NULL);
 }
 
 void kept_pools_forget_idle(struct kept_pools *pools)

@@ -166,28 +166,28 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 	return chosen;
 }
 
-struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number)
+static struct upstream *find_numbered(const struct pool *pool, uint64_t child_number, bool serves)
 {
 	LIST_FOREACH(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
 
-		if (upstream_is_serving(upstream) &&
+		if (upstream_is_serving(upstream) == serves &&
 		    upstream_child_number(upstream) == child_number)
 			return upstream;
 	}
 	return NULL;
 }
 
+struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number)
+{
+	return find_numbered(pool, child_number, true);
+}
+
 bool pool_is_taking(const struct pool *pool, uint64_t child_number)
 {
-	LIST_FOREACH(node, &pool->upstreams) {
-		const struct upstream *upstream = container_of(node, struct upstream, link);
+	const struct upstream *found = find_numbered(pool, child_number, false);
 
-		if (upstream->is_inherited && !upstream_is_serving(upstream) &&
-		    upstream_child_number(upstream) == child_number)
-			return true;
-	}
-	return false;
+	return found != NULL && found->is_inherited;
 }
 
 const struct principal *pool_principal_of(const struct upstream *upstream)
