@@ -305,6 +305,8 @@ static void gateway_on_inherit_end(unsigned int upgrade)
 {
 	gateway->has_inherited = true;
 	kept_pools_forget_idle(&gateway->router.kept_sessions.pools);
+	if (gateway->state == GATEWAY_SERVING)
+		server_table_start(&gateway->table);
 	admin_server_tell_upgrade(gateway->admin_server, upgrade);
 	gateway_listen_once_complete(gateway);
 }

@@ -265,12 +265,21 @@ void server_table_use(struct server_table *table, struct config *config, const u
 			row_keep(table, from, numbers[i]);
 	}
 	retire_others(table);
-	for (size_t i = 0; i < config->server_count; i++)
+	for (size_t i = 0; i < config->server_count && table->is_started; i++)
 		if (is_new[i])
 			router_start_server(table->router, &table->servers[numbers[i]]);
 	server_slots_bound(&table->slots);
 	free_released(table);
 	table_do_due(table);
+}
+
+void server_table_start(struct server_table *table)
+{
+	CHECK(!table->is_started);
+	table->is_started = true;
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].name != NULL && !table->servers[i].is_retired)
+			router_start_server(table->router, &table->servers[i]);
 }
 
 size_t server_table_count_children(const struct server_table *table)

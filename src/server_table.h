@@ -38,6 +38,7 @@ struct server_table {
 	struct endpoint *endpoints; /* without a server: unused */
 	struct server_row *rows;
 	size_t count;            /* indexes used so far */
+	bool is_started;         /* server_table_start */
 	struct timer sweep;      /* frees what is no longer referred to */
 	void (*on_change)(void); /* a server was freed */
 };
@@ -49,10 +50,14 @@ void server_table_init(struct server_table *table, struct router *router, struct
 void server_table_fini(struct server_table *table);
 /*
  * Takes `config` and puts its servers into use; present servers that are not among them are
- * retired. `numbers` has the keeper's for each of them. Starts what must run before the first
- * client.
+ * retired. `numbers` has the keeper's for each of them.
  */
 void server_table_use(struct server_table *table, struct config *config, const uint32_t *numbers);
+/*
+ * All processes of the gateway before are known: starts what must run before the first client, from
+ * now on also of servers that are put into use later.
+ */
+void server_table_start(struct server_table *table);
 /* The number of processes of all servers. */
 size_t server_table_count_children(const struct server_table *table);
 /* Whether no message is on its way to or from one (child_is_quiet). */

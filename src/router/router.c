@@ -162,7 +162,9 @@ void router_start_server(struct router *router, struct server *server)
 		pool_prepare(router, server);
 	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claims.count == 0)
 		prestart_keep_warm(&router->prestart, server);
-	if (conf->is_tried && conf->claims.count == 0 && !server_is_endpoint(conf))
+	/* One that goes on with a process of the gateway before has been looked at. */
+	if (conf->is_tried && conf->claims.count == 0 && !server_is_endpoint(conf) &&
+	    server->count == 0)
 		prestart_look(&router->prestart, server);
 }
 

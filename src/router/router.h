@@ -71,7 +71,7 @@ void router_use_seal_key(struct router *router, const unsigned char *key);
 void router_fini(struct router *router);
 /*
  * Begins to keep pool.min processes of a server that everybody shares, or pool.warm of another; and
- * the trial start.
+ * the trial start, if it has no process.
  */
 void router_start_server(struct router *router, struct server *server);
 /* Servers may have other rules and pins since a reload: what is kept of their output is made anew. */

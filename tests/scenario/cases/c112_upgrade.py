@@ -234,6 +234,34 @@ def shared_processes_go_on(t):
         eq([methods.count(name) for name in ("initialize", "notifications/initialized")], [1, 1], "one handshake")
 
 
+SLOW = {"init": [["sleep", 3], ["answer"]]}
+TRIED = {"own": {"script": SLOW}, "common": {"script": SLOW, "isolation": "shared", "pool": {"min": 1, "max": 2}}}
+
+
+@case(daemon=False, deadline=60)
+def servers_that_are_tried_and_go_on(t):
+    """start.try and pool.min start nothing where a process goes on, and no client waits for what they start."""
+    t.start({name: dict(spec, start={"try": True}) for name, spec in TRIED.items()})
+    for name in TRIED:
+        t.daemon.wait_log("server_found", "server=%s " % name)
+    sessions = [t.session(name) for name in TRIED]
+    pids = [s.pid() for s in sessions]
+    wait_for(lambda: sorted(t.daemon.children()) == sorted(pids), 10, "the others have ended")
+    before = [t.daemon.started(name) for name in TRIED]
+    upgrade(t)
+    began = time.monotonic()
+    eq([s.pid() for s in sessions], pids)
+    harness.within(began, 2.5, "both calls")
+    dies(t)
+    os.kill(t.daemon.find_gateway(), signal.SIGCONT)
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 3, 10, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    began = time.monotonic()
+    eq([s.pid() for s in sessions], pids)
+    harness.within(began, 2.5, "both calls")
+    eq([t.daemon.started(name) for name in TRIED], before, "processes")
+
+
 @case(daemon=False, deadline=40)
 def processes_that_stay(t):
     """One that ends neither with its stdin nor at SIGTERM is killed, and nobody waits for longer."""
