@@ -152,16 +152,15 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 
 	LIST_FOREACH(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
+		size_t load = upstream_load(upstream);
 
-		if (upstream->state != UPSTREAM_READY || upstream_load(upstream) >= least ||
+		if (upstream->state != UPSTREAM_READY || load >= least ||
 		    !pool_may_load(upstream, is_list))
 			continue;
 		if ((pool_is_shared(pool) || is_list) && !upstream_has_room(upstream, size))
 			continue;
 		chosen = upstream;
-		least = upstream_load(upstream);
-		if (least == 0)
-			break;
+		least = load;
 	}
 	return chosen;
 }
@@ -368,17 +367,10 @@ bool process_slots_has_leaving(const struct server *server)
 	return find_leaving(server) != NULL;
 }
 
-/* The coming process is counted among those of its caller. */
-static void process_slots_expect(struct pool *pool)
-{
-	if (pool->awaited == NULL && !pool->is_promised)
-		pool->holder->coming++;
-}
-
 static void process_slots_await(struct pool *pool, struct upstream *upstream)
 {
 	CHECK(pool->awaited == NULL && !upstream->is_awaited);
-	process_slots_expect(pool);
+	pool->holder->coming += !pool->is_promised;
 	pool->is_promised = false; /* this is the one */
 	pool->awaited = upstream;
 	upstream->is_awaited = true;
@@ -448,7 +440,7 @@ static uint64_t retire_for_all(struct process_slots *slots)
 		if (busy == NULL)
 			continue;
 		if (waited_ms >= RETIRE_AFTER_MS) {
-			process_slots_expect(pool);
+			pool->holder->coming++;
 			pool->is_promised = true;
 			retire(slots, busy);
 		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
@@ -488,25 +480,14 @@ static size_t held_by_caller(const struct pool *pool)
 
 static bool caller_is_over_share(const struct pool *pool)
 {
-	return pool->upstream_count > 0 && held_by_caller(pool) > server_share(pool->server);
+	return held_by_caller(pool) > server_share(pool->server);
 }
 
 /* Whether the pool's caller has less than a share, and that of `other` more. */
 static bool has_less_than(const struct pool *pool, const struct pool *other)
 {
-	return other->server == pool->server && pool->principal != NULL &&
-	       caller_is_over_share(other) && held_by_caller(pool) < server_share(pool->server);
-}
-
-static bool is_underserved(const struct pool *pool)
-{
-	if (!pool_is_shared(pool) || pool->principal == NULL || pool_upstreams_needed(pool) == 0)
-		return false;
-	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		if (has_less_than(pool, process_slots_pool_at(node)))
-			return true;
-	}
-	return false;
+	return other->server == pool->server && caller_is_over_share(other) &&
+	       held_by_caller(pool) < server_share(pool->server);
 }
 
 /* ---- what is idle in shared pools ---- */
@@ -620,12 +601,10 @@ static void start_all(struct process_slots *slots)
 	while ((pool = next_to_start(slots)) != NULL) {
 		enum reason reason = slots->ops->grow(pool);
 
-		if (reason == REASON_NONE && !pool->is_waiting)
-			continue;
 		process_slots_leave(pool);
 		if (reason == REASON_NONE)
-			continue; /* it waits for the era of its server, which wakes it */
-		pool_wake(pool);  /* it may want one all the same, when one can be started again */
+			continue; /* it has one, or the era of its server will wake it */
+		pool_wake(pool); /* it may want one all the same, when one can be started again */
 		slots->ops->refuse(pool, reason);
 	}
 }
@@ -678,7 +657,6 @@ static void on_look(struct task *task)
 	stop_retired(slots);
 	start_all(slots);
 	again_ms = look_for_all(slots);
-	timer_stop(&slots->look_again);
 	if (again_ms != UINT64_MAX)
 		timer_start(slots->loop, &slots->look_again,
 			    (again_ms + LOOK_STEP_MS - 1) / LOOK_STEP_MS * LOOK_STEP_MS);
@@ -937,8 +915,8 @@ static size_t count_wanting(const struct pool *pool)
 
 static bool is_better(const struct donation *donation, const struct donation *than)
 {
-	if (than->upstream == NULL || donation->is_excess != than->is_excess)
-		return than->upstream == NULL || donation->is_excess;
+	if (donation->is_excess != than->is_excess)
+		return donation->is_excess;
 	if (donation->among != than->among)
 		return donation->among > than->among;
 	return is_rather_given(donation->upstream, than->upstream);
@@ -949,9 +927,7 @@ void process_slots_claim(struct pool *pool)
 	struct donation best = { .upstream = NULL };
 	bool has_some = pool->upstream_count > 0;
 
-	if (has_some ? !is_underserved(pool) : !pool_is_starved(pool))
-		return;
-	if (count_promised(pool) >= count_wanting(pool) + has_some)
+	if (!pool_is_shared(pool) || count_promised(pool) >= count_wanting(pool) + has_some)
 		return;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = process_slots_pool_at(node);
