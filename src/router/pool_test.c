@@ -1976,9 +1976,10 @@ static void the_least_loaded_is_given(void **state)
 }
 
 /* A pool of the caller for clients with these capabilities, with so many processes, which all work. */
-static struct pool *begin_working(struct principal *principal, const char *initialize, size_t count)
+static struct pool *begin_working_at(struct server *server, struct principal *principal,
+				     const char *initialize, size_t count)
 {
-	struct front *front = open_session_as(principal, initialize);
+	struct front *front = open_session_at(server, principal, initialize);
 	struct member *member;
 
 	get_ready(keeper.count - 1);
@@ -1991,6 +1992,35 @@ static struct pool *begin_working(struct principal *principal, const char *initi
 	}
 	pass(10);
 	return member->client->pool;
+}
+
+static struct pool *begin_working(struct principal *principal, const char *initialize, size_t count)
+{
+	return begin_working_at(&servers[0], principal, initialize, count);
+}
+
+/* Its first member. */
+static struct client *client_of(struct pool *pool)
+{
+	return container_of(pool->members.next, struct pool_member, link)->client;
+}
+
+static void pass_seconds(size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		pass(1000);
+}
+
+static void is_stopped(size_t i)
+{
+	hears_nothing(process(i));
+	assert_true(process(i)->is_eof);
+}
+
+static void is_kept(size_t i)
+{
+	hears_nothing(process(i));
+	assert_false(process(i)->is_eof);
 }
 
 #define ELICITS INITIALIZE_WITH("'elicitation':{}")
@@ -2126,6 +2156,244 @@ static void who_needs_none_takes_no_place_from_others(void **state)
 	begin_working(bob, ELICITS, 1);
 	is_open(open_session_as(third, ELICITS));
 	principal_unref(&third);
+}
+
+/* Exactly a share is no more than that: its only process stays for as long as others may have to wait, and no longer. */
+static void what_is_a_share_is_kept_for_the_queue_timeout(void **state)
+{
+	struct principal *third = somebody();
+	struct pool *hers, *his;
+
+	servers[0].conf.share_percent = 50;
+	hers = begin_working(alice, ELICITS, 1);
+	his = begin_working(bob, ELICITS, 1);
+	pass(980);
+	is_open(open_session_as(third, ELICITS));
+	for (size_t seconds = 1; seconds < 10; seconds++) {
+		assert_int_equal(count_leaving(hers) + count_leaving(his), 0);
+		pass(1000);
+	}
+	assert_int_equal(count_leaving(hers), 1);
+	assert_int_equal(count_leaving(his), 0);
+	principal_unref(&third);
+}
+
+/* §1.9 (6): who has a share gets no more of who has more than that. */
+static void who_has_a_share_claims_nothing(void **state)
+{
+	struct pool *hers, *his;
+
+	servers[0].conf.pool_max = 5;
+	servers[0].conf.share_percent = 40;
+	hers = begin_working(alice, ELICITS, 3);
+	his = begin_working(bob, ELICITS, 2);
+	request(client_of(his), CALL("3"));
+	pass_seconds(5);
+	assert_int_equal(count_leaving(hers), 0);
+}
+
+/* Nor does one who has less, of who has more at another server. */
+static void shares_are_of_each_server(void **state)
+{
+	struct pool *hers, *his;
+
+	fleet.max = 4;
+	servers[1].conf = servers[0].conf;
+	servers[0].conf.pool_max = servers[1].conf.pool_max = 4;
+	servers[0].conf.share_percent = 25;
+	servers[1].conf.share_percent = 100;
+	hers = begin_working(alice, ELICITS, 3);
+	his = begin_working_at(&servers[1], bob, ELICITS, 1);
+	request(client_of(his), CALL("3"));
+	pass_seconds(5);
+	assert_int_equal(count_leaving(hers), 0);
+}
+
+/* What has not served yet is not given away. */
+static void what_starts_is_not_given_away(void **state)
+{
+	servers[0].conf.pool_max = 1;
+	is_open(open_session_as(alice, ELICITS));
+	is_open(open_session_as(bob, ELICITS));
+	pass_seconds(5);
+	assert_non_null(fake_process_read(process(0)));
+	is_kept(0);
+}
+
+/* Another one is given only when callers have waited as long as they may. */
+static void another_one_is_given_after_the_queue_timeout(void **state)
+{
+	struct pool *hers;
+
+	servers[0].conf.pool_max = 3;
+	servers[0].conf.share_percent = 100;
+	hers = begin_working(alice, ELICITS, 3);
+	open_session_as(bob, ELICITS);
+	pass_seconds(1);
+	assert_int_equal(count_leaving(hers), 1);
+	pass_seconds(8);
+	open_session_as(bob, ELICITS);
+	pass_seconds(1);
+	assert_int_equal(count_leaving(hers), 1);
+	pass_seconds(1);
+	assert_int_equal(count_leaving(hers), 2);
+}
+
+/* §1.4: of those that are idle, the one that has been so for longest. */
+static void longest_idle_is_stopped(void **state)
+{
+	servers[0].conf.share_percent = 100;
+	begin_working(alice, ELICITS, 1);
+	begin_working(bob, ELICITS, 1);
+	for (size_t i = 0; i < 2; i++) {
+		says(process(i), RESULT("2"));
+		pass(10);
+	}
+	is_open(open_session_as(alice, SAMPLES));
+	is_stopped(0);
+	is_kept(1);
+}
+
+/* §1.9 (6): what was in use a moment ago is taken at once by who has less than a share, also of who has just that. */
+static void less_than_a_share_takes_what_is_idle(void **state)
+{
+	struct pool *hers;
+
+	servers[0].conf.pool_max = 3;
+	servers[0].conf.share_percent = 67;
+	hers = begin_working(alice, ELICITS, 1);
+	begin_working(bob, ELICITS, 2);
+	says(process(2), RESULT("2"));
+	request(client_of(hers), CALL("3"));
+	is_stopped(2);
+}
+
+/* And by who has a share, if it is another server's. */
+static void idle_ones_of_other_servers_are_taken(void **state)
+{
+	struct pool *hers;
+
+	fleet.max = 2;
+	servers[0].conf.share_percent = 50;
+	servers[1].conf = servers[0].conf;
+	hers = begin_working(alice, ELICITS, 1);
+	begin_working_at(&servers[1], bob, ELICITS, 1);
+	says(process(1), RESULT("2"));
+	request(client_of(hers), CALL("3"));
+	is_stopped(1);
+}
+
+/* start.rate: where there is room, none is stopped for one that has to wait for its turn. */
+static void waiting_for_a_turn_stops_nothing(void **state)
+{
+	static const char *const kinds[] = { ELICITS, SAMPLES, HAS_ROOTS };
+
+	begin_working(alice, ELICITS, 1);
+	says(process(0), RESULT("2"));
+	servers[0].conf.pool_max = 10;
+	servers[0].conf.start_rate = 1;
+	servers[0].conf.start_timeout_ms = 1000;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		is_open(open_session_as(bob, kinds[i]));
+	is_open(open_session_as(alice, SAMPLES));
+	assert_true(keeper.count < 5);
+	is_kept(0);
+}
+
+/* A place that becomes free is for who has none before who has some. */
+static void who_has_none_grows_first(void **state)
+{
+	struct principal *third = somebody();
+	struct front *front;
+	struct pool *his;
+
+	servers[0].conf.share_percent = 100;
+	his = begin_working(bob, ELICITS, 1);
+	begin_working(alice, ELICITS, 1);
+	request(client_of(his), CALL("3"));
+	front = open_session_as(third, ELICITS);
+	exits(process(1), 0);
+	get_ready(2);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	principal_unref(&third);
+}
+
+/* A place that becomes free where the server is not to be started is no place: who waits hears why. */
+static void who_has_none_hears_of_failures(void **state)
+{
+	struct front *front;
+
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.give_up_after = 1;
+	begin_working(alice, ELICITS, 1);
+	front = open_session_as(bob, ELICITS);
+	is_open(front);
+	servers[0].conf.backoff_min_ms = servers[0].conf.backoff_max_ms = 40000;
+	backoff_note_failed(&servers[0].backoff);
+	exits(process(0), 0);
+	is_failed(front, REASON_BACKEND_DOWN);
+}
+
+/* §1.9: shared pools take what is idle of sessions, one for each that waits, and only if they have nothing idle themselves. */
+static void idle_sessions_give_to_shared_pools(void **state)
+{
+	struct principal *third = somebody();
+	struct front *front;
+
+	fleet.max = 4;
+	servers[1].conf = servers[0].conf;
+	servers[1].conf.isolation = ISOLATION_SESSION;
+	servers[1].conf.reclaims = RECLAIM_IDLE;
+	servers[0].conf.share_percent = 100;
+	for (size_t i = 0; i < 2; i++) {
+		open_session_at(&servers[1], alice, INITIALIZE_WITH(""));
+		get_ready(i);
+		pass(10);
+	}
+	begin_working(alice, ELICITS, 1);
+	begin_working(bob, ELICITS, 1);
+	pass(2000);
+	says(process(2), RESULT("2"));
+	front = open_session_as(bob, SAMPLES);
+	is_stopped(2);
+	is_kept(0);
+	exits(process(2), 0);
+	get_ready(4);
+	request(join(front)->client, CALL("1"));
+	hears(process(4), CALL("2"));
+	front = open_session_as(third, ELICITS);
+	is_kept(0); /* that is no use: pool.max is reached */
+	servers[0].conf.pool_max = 4;
+	pass_seconds(1);
+	is_stopped(0);
+	pass_seconds(3);
+	is_kept(1);
+	exits(process(0), 0);
+	get_ready(5);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	is_kept(1);
+	principal_unref(&third);
+}
+
+/* And sessions what is idle in shared pools, as soon as it is. */
+static void shared_pools_give_to_sessions(void **state)
+{
+	struct front *front;
+
+	fleet.max = 1;
+	servers[1].conf = servers[0].conf;
+	servers[1].conf.isolation = ISOLATION_SESSION;
+	servers[1].conf.reclaims = RECLAIM_IDLE;
+	begin_working(alice, ELICITS, 1);
+	front = open_session_at(&servers[1], bob, INITIALIZE_WITH(""));
+	pass(3000);
+	is_open(front);
+	is_kept(0);
+	says(process(0), RESULT("2"));
+	is_stopped(0);
+	exits(process(0), 0);
+	get_ready(1);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
 }
 
 /* The same where nobody has more than one: who has had it for longest gives way. */
@@ -2443,6 +2711,19 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(who_waits_at_a_full_server_does_not_count),
 	TEST_PRINCIPALS(who_waits_elsewhere_for_a_full_server_does_not_count),
 	TEST_PRINCIPALS(who_needs_none_takes_no_place_from_others),
+	TEST_PRINCIPALS(what_is_a_share_is_kept_for_the_queue_timeout),
+	TEST_PRINCIPALS(who_has_a_share_claims_nothing),
+	TEST_PRINCIPALS(shares_are_of_each_server),
+	TEST_PRINCIPALS(what_starts_is_not_given_away),
+	TEST_PRINCIPALS(another_one_is_given_after_the_queue_timeout),
+	TEST_PRINCIPALS(longest_idle_is_stopped),
+	TEST_PRINCIPALS(less_than_a_share_takes_what_is_idle),
+	TEST_PRINCIPALS(idle_ones_of_other_servers_are_taken),
+	TEST_PRINCIPALS(waiting_for_a_turn_stops_nothing),
+	TEST_PRINCIPALS(who_has_none_grows_first),
+	TEST_PRINCIPALS(who_has_none_hears_of_failures),
+	TEST_PRINCIPALS(idle_sessions_give_to_shared_pools),
+	TEST_PRINCIPALS(shared_pools_give_to_sessions),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST_PRINCIPALS(who_has_none_gets_but_one),
 	TEST_PRINCIPALS(who_gave_takes_nothing_from_others),

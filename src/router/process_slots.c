@@ -604,7 +604,7 @@ static void start_all(struct process_slots *slots)
 		process_slots_leave(pool);
 		if (reason == REASON_NONE)
 			continue; /* it has one, or the era of its server will wake it */
-		pool_wake(pool); /* it may want one all the same, when one can be started again */
+		pool_wake(pool);  /* it may want one all the same, when one can be started again */
 		slots->ops->refuse(pool, reason);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
+#include "obs/counters.h"
 #include "router/client_stage.h"
 #include "router/process_slots.h"
 #include "upstream/prestart.h"
@@ -99,6 +100,7 @@ static void stays(size_t i)
 /* bridging §1.9 (1), (2): not before two seconds; then the one idle for longest. Its session is there, and goes on. */
 static void longest_idle_gives_way(void **state)
 {
+	uint64_t asleep = counter_get(COUNTER_SESSIONS_ASLEEP);
 	struct client *first = begin(0);
 	struct front *front;
 	struct front *call;
@@ -128,6 +130,7 @@ static void longest_idle_gives_way(void **state)
 	says(process(4), RESULT("2"));
 	is_answered(call, RESULT("7"));
 	assert_int_equal(count_logged("session_respawn"), 1);
+	assert_int_equal(counter_get(COUNTER_SESSIONS_ASLEEP) - asleep, 2);
 }
 
 /* §1.9, §4: what its client has asked for is asked again, and what may have changed is told. */
@@ -332,6 +335,31 @@ static void what_leaves_is_waited_for(void **state)
 	begun(front);
 }
 
+/* Also one that begins to go meanwhile, or that another one waited for who has gone. */
+static void what_leaves_later_is_waited_for(void **state)
+{
+	struct client *leaves = begin_as(alice, 0);
+	struct front *front, *next;
+
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.stop_grace_ms = 60000;
+	request(leaves, CALL("1"));
+	hears(process(0), CALL("2"));
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	next = open_session(INITIALIZE_WITH(""));
+	session_end(leaves->session, REASON_DELETED);
+	pass(9000);
+	is_open(front);
+	session_end(front->call.client->session, REASON_PEER_CLOSED);
+	settle();
+	pass(QUEUE_TIMEOUT_MS);
+	is_open(next);
+	assert_non_null(fake_process_read(process(0)));
+	goes(0);
+	welcomes(1);
+	begun(next);
+}
+
 /* §1.9 (4): a process that ends anyway is enough. */
 static void no_more_than_needed_go(void **state)
 {
@@ -341,9 +369,12 @@ static void no_more_than_needed_go(void **state)
 	begin(1);
 	begin(2);
 	pass(5000);
+	assert_false(process_slots_has_leaving(&servers[0]));
 	session_end(leaves->session, REASON_DELETED);
+	assert_true(process_slots_has_leaving(&servers[0]));
 	front = open_session(INITIALIZE_WITH(""));
 	settle();
+	assert_false(process_slots_has_leaving(&servers[0])); /* it is this one's now */
 	stays(1);
 	stays(2);
 	goes(0);
@@ -518,9 +549,80 @@ static void one_retires_for_each(void **state)
 	begin_busy(alice, busy, 4);
 	front = open_session_as(bob, INITIALIZE_WITH(""));
 	pass(4000);
+	open_session_as(alice,
+			INITIALIZE_WITH("")); /* to whom nothing is owed: it is looked once more */
 	pass(4000);
 	assert_int_equal(count_retired(busy, 0, 4), 1);
 	is_open(front);
+}
+
+/* Nor does one that is being started: it has nothing to finish. */
+static void none_retires_that_starts(void **state)
+{
+	struct client *busy[2];
+
+	begin_busy(alice, busy, 2);
+	open_session_as(alice, INITIALIZE_WITH(""));
+	open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	stays(0);
+	hears(process(2), HANDSHAKE);
+	stays(2);
+	assert_int_equal(count_retired(busy, 0, 2), 1);
+}
+
+/* Only who retires is stopped when it has nothing to do, not who rests meanwhile. */
+static void who_rests_does_not_retire(void **state)
+{
+	struct client *busy[2], *rests;
+	struct front *call;
+
+	begin_busy(alice, busy, 2);
+	rests = begin(2);
+	pass(10);
+	open_session_as(bob, INITIALIZE_WITH(""));
+	pass(1900);
+	call = request(rests, CALL("1"));
+	pass(2050);
+	hears(process(2), CALL("2"));
+	says(process(2), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	pass(50);
+	assert_int_equal(count_retired(busy, 0, 2), 1);
+	open_session_as(alice, INITIALIZE_WITH("")); /* it is looked again */
+	stays(2);
+}
+
+/* §1.9 (6): what rests before the one that finishes its calls goes first. */
+static void who_waits_gets_what_rests_first(void **state)
+{
+	struct client *busy[3];
+	struct front *front;
+
+	begin_busy(alice, busy, 3);
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	says(process(1), RESULT("2"));
+	goes(1);
+	welcomes(3);
+	begun(front);
+	assert_int_equal(count_retired(busy, 0, 1), 1);
+}
+
+/* Where there is room, a process is started, and none is stopped. */
+static void room_is_used_first(void **state)
+{
+	struct client *busy[3];
+	struct front *front;
+
+	begin_busy(alice, busy, 3);
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(2000);
+	servers[0].conf.pool_max = 4;
+	says(process(0), RESULT("2"));
+	welcomes(3);
+	begun(front);
+	stays(0);
 }
 
 /* Nor does any for one to whom a place is promised that becomes free otherwise. */
@@ -680,24 +782,30 @@ static void least_comes_first(void **state)
 	is_open(hers);
 }
 
-/* §1.9 (6): nor does one who waits for longer, and has no such right, keep it from who has. */
+/* §1.9 (6): nor does one who waits, for longer or not, and has no such right, keep it from who has. */
 static void least_is_given_to_first(void **state)
 {
-	struct front *hers, *his;
+	for (size_t hers = 0; hers < 2; hers++) {
+		size_t first = keeper.count;
+		struct front *late[2];
+		struct client *busy[3];
 
-	for (size_t i = 0; i < 3; i++) {
-		request(begin_as(alice, i), CALL("1"));
-		hears(process(i), CALL("2"));
+		begin_busy(alice, busy, 3);
+		for (size_t i = 0; i < 2; i++) {
+			late[i] = open_session_as(i == hers ? alice : bob, INITIALIZE_WITH(""));
+			pass(100);
+		}
+		pass(2000);
+		says(process(first), RESULT("2"));
+		goes(first);
+		welcomes(first + 3);
+		is_open(late[hers]);
+		session_end(late[hers]->call.client->session, REASON_PEER_CLOSED);
+		session_end(begun(late[!hers])->session, REASON_DELETED);
+		for (size_t i = 0; i < 3; i++)
+			session_end(busy[i]->session, REASON_DELETED);
+		stage_end_processes();
 	}
-	hers = open_session_as(alice, INITIALIZE_WITH(""));
-	pass(100);
-	his = open_session_as(bob, INITIALIZE_WITH(""));
-	pass(2000);
-	says(process(0), RESULT("2"));
-	goes(0);
-	welcomes(3);
-	begun(his);
-	is_open(hers);
 }
 
 /* pool.reclaim: never. */
@@ -878,6 +986,13 @@ static void refusals_say_when(void **state)
 	says(process(0), RESULT("2"));
 	is_answered(call, RESULT("1"));
 	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 3);
+	servers[0].conf.isolation =
+		ISOLATION_SHARED; /* there, or where there is room, the end of a call matters */
+	assert_in_range(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 20, 40);
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.pool_max = 2;
+	assert_in_range(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 20, 40);
+	servers[0].conf.pool_max = 1;
 	pass(1500);
 	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 2);
 	servers[0].conf.reclaims = RECLAIM_NEVER;
@@ -1250,6 +1365,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(servers_have_their_own_queues),
 	TEST(equals_do_not_push_each_other_out),
 	TEST(what_leaves_is_waited_for),
+	TEST(what_leaves_later_is_waited_for),
 	TEST(no_more_than_needed_go),
 	TEST(shares_are_kept),
 	TEST(overlapping_calls_are_no_excuse),
@@ -1257,6 +1373,10 @@ static const struct CMUnitTest tests[] = {
 	TEST(nobody_has_two_more_than_who_waits),
 	TEST(who_retires_goes_on),
 	TEST(one_retires_for_each),
+	TEST(none_retires_that_starts),
+	TEST(who_rests_does_not_retire),
+	TEST(who_waits_gets_what_rests_first),
+	TEST(room_is_used_first),
 	TEST(none_retires_for_what_leaves),
 	TEST(none_retires_for_who_sleeps),
 	TEST(some_retire_at_another_server),
