@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "config/forms.h"
+#include "io/address.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/handover.h"
 #include "keeper/records.h"
@@ -42,13 +44,27 @@ static struct audit_writer audit;
 static struct announcement announcement;
 static const struct notify notify = { .fd = -1 };
 static int log_fd, gateway_config;
-static int *listeners; /* none is a socket: `listen` stays as it is in all tests here */
+static int *listeners; /* none is a socket but where a test says so */
 static struct reload reload;
 static int ends[2]; /* the keeper's, the gateway's */
 static pid_t gateway;
 static uint64_t now_ms;
 
 /* ---- the keeper ---- */
+
+/* The text with '@' replaced by the directory; valid until the next call. */
+static const char *filled(const char *text)
+{
+	static char out[1024];
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (; *text != '\0'; text++)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, *text == '@' ? "%s" : "%.1s",
+				      *text == '@' ? directory : text);
+	assert_true(n < sizeof(out));
+	return out;
+}
 
 static void put(const char *path, const char *text)
 {
@@ -178,8 +194,8 @@ static void begin_with(const char *text)
 	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
 	assert_int_equal(audit_writer_open(&audit, NULL, &err), 0);
 	announcement_init(&announcement, config);
-	listeners = mem_zalloc(config->listen_count * sizeof(*listeners));
-	for (size_t i = 0; i < config->listen_count; i++)
+	listeners = mem_alloc((config->listen_count + LISTENERS_MORE) * sizeof(*listeners));
+	for (size_t i = 0; i < config->listen_count + LISTENERS_MORE; i++)
 		listeners[i] = -1;
 	gateway_config =
 		memory_file_printed("configuration", config_print_for_gateway, config, &err);
@@ -340,6 +356,15 @@ static void order(uint64_t number)
 	turn(); /* what was begun is told */
 }
 
+/* The gateway has no room for anything until it reads. */
+static void fill_socket(void)
+{
+	const struct ipc_message ping = { .type = IPC_PING };
+
+	while (ipc_send(ends[0], &ping, NULL) == 0)
+		;
+}
+
 static size_t servers_in_use(void)
 {
 	return server_slots_config(&slots)->server_count;
@@ -367,6 +392,96 @@ static void what_is_judged_good_is_used(void **state)
 	/* The next gateway gets it, too. */
 	assert_true(lseek(gateway_config, 0, SEEK_END) > 0);
 	assert_int_equal(servers_in_use(), 1);
+}
+
+/* What is not enabled is as if it were not there. */
+static void each_change_of_a_server_is_told(void **state)
+{
+	static const struct {
+		const char *yaml, *report;
+	} rows[] = {
+		{ "servers: {b: {command: cat}}\n", "removed a\n" },
+		{ "servers: {b: {command: cat}, c: {command: cat, enabled: false}}\n", "" },
+		{ "servers: {b: {command: cat, args: [x]}, c: {command: cat}}\n",
+		  "changed b\nadded c\n" },
+		{ "servers: {c: {command: cat, tools: {deny: [x]}}, b: {command: cat, args: [x], "
+		  "enabled: false}}\n",
+		  "rules c\nremoved b\n" },
+		{ "servers: {c: {command: cat, tools: {deny: [x]}}}\n", "" },
+		{ "servers: {d: {command: cat}, c: {command: cat, tools: {deny: [x]}}}\n",
+		  "added d\n" },
+	};
+
+	begin_with(TWO);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		put(file, rows[i].yaml);
+		order(i + 1);
+		while (ipc_recv_any())
+			;
+		judge(true);
+		assert_string_equal(hear_report(i + 1, true), rows[i].report);
+	}
+	assert_int_equal(count_logged("server_reloaded"), 6);
+	assert_int_equal(count_logged("server_reloaded server=c is=rules"), 1);
+}
+
+/* Once it is in use: what the log says from then on, and what is said of new servers. */
+static void the_next_configuration_is_that_of_all_parts(void **state)
+{
+	begin_with(ONE);
+	put(file, "log: {level: warn}\nservers: {a: {command: cat}, b: {command: cat, sandbox: "
+		  "{mode: landlock}}}\n");
+	order(1);
+	hear_config(2);
+	assert_int_equal(count_logged("server=b in_force="), 0);
+	judge(true);
+	assert_int_equal(count_logged("server=b in_force="), 1);
+	assert_int_equal(count_logged("reload_used"), 0);
+}
+
+static void what_cannot_be_kept_is_refused(void **state)
+{
+	static const struct {
+		const char *yaml, *report;
+	} rows[] = {
+		{ "servers: {a: {command: cat, user: nobody-has-this}}\n",
+		  "error servers.a.user: there is no user 'nobody-has-this'\n" },
+		{ "servers: {a: {command: cat, enabled: false, user: nobody-has-this}, b: "
+		  "{command: cat}}\n",
+		  NULL },
+		{ "servers: {a: {command: cat, resources: {memory: 512MiB}}}\n",
+		  "error servers.a.resources: needs a restart, because the daemon was started "
+		  "without limits of this kind\n" },
+		{ "servers: {a: {command: cat, enabled: false, resources: {memory: 512MiB}}, b: "
+		  "{command: cat}}\n",
+		  NULL },
+		/* Of what needs a restart only a configuration that can be used tells. */
+		{ "admin: {address: 'off'}\nservers: {a: {command: cat, resources: {memory: "
+		  "512MiB}}}\n",
+		  "error servers.a.resources: needs a restart, because the daemon was started "
+		  "without limits of this kind\n" },
+	};
+
+	begin_with(ONE);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		put(file, rows[i].yaml);
+		order(i + 1);
+		if (rows[i].report != NULL) {
+			assert_string_equal(hear_report(i + 1, false), rows[i].report);
+			continue;
+		}
+		hear_config(2);
+		judge(false);
+		hear_report(i + 1, false);
+	}
+	put(file, "admin: {address: 'off'}\n" ONE);
+	order(10);
+	hear_config(1);
+	judge(true);
+	assert_string_equal(
+		hear_report(10, true),
+		"warning admin.address: the change takes effect only after a restart\n");
+	assert_string_equal(server_slots_config(&slots)->admin_address, "auto");
 }
 
 #define TO "log: {target: '%s/log'}\naudit: {to: '%s/%s'}\n" ONE
@@ -708,13 +823,9 @@ static void gateway_that_does_not_judge_is_ended(void **state)
 /* One that reads nothing has no room for it. */
 static void gateway_that_does_not_read_is_ended(void **state)
 {
-	const struct ipc_message ping = { .type = IPC_PING };
-	struct error err;
-
 	begin_with(ONE);
 	put(file, TWO);
-	while (ipc_send(ends[0], &ping, &err) == 0)
-		;
+	fill_socket();
 	order(1);
 	assert_int_equal(reload.state, RELOAD_SENDING);
 	pass(RELOAD_VERDICT_MS - 1);
@@ -780,6 +891,154 @@ static void stopping_daemon_begins_none(void **state)
 	turn();
 	assert_true(hears_nothing());
 	assert_int_equal(servers_in_use(), 1);
+}
+
+/* What the gateway says of a configuration that it judges when the daemon stops is no fault of the file. */
+static void stopping_daemon_blames_no_file(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	order(1);
+	hear_config(2);
+	reload_stop(&reload, ends[0]);
+	assert_int_equal(reload.state, RELOAD_JUDGED);
+	judge(false);
+	assert_string_equal(hear_report(1, false), "");
+	assert_int_equal(count_logged("reload_refused"), 0);
+}
+
+static void stopping_daemon_fetches_from_the_issuers_in_use(void **state)
+{
+	begin_with(ISSUER("a"));
+	put(file, ISSUER("b"));
+	fill_socket();
+	order(1);
+	assert_int_equal(reload.state, RELOAD_SENDING);
+	assert_int_equal(fetcher.gateway_fd, -1);
+	reload_stop(&reload, ends[0]);
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	assert_int_equal(fetcher.gateway_fd, ends[0]);
+	assert_false(reload_has_untold(&reload));
+}
+
+/* Neither what came of its orders nor a configuration that it did not read is the next one's. */
+static void what_one_gateway_did_not_read_the_next_one_is_not_told(void **state)
+{
+	begin_with(ONE);
+	put(file, BAD);
+	fill_socket();
+	order(1);
+	assert_true(reload_has_untold(&reload));
+	end_gateway();
+	assert_false(reload_has_untold(&reload));
+	for (int i = 0; i < 2; i++) {
+		put(file, TWO);
+		start_gateway();
+		if (i == 0) {
+			serve();
+			assert_true(hears_nothing());
+			fill_socket();
+			order(1);
+		} else {
+			fill_socket();
+			serve();
+		}
+		assert_int_equal(reload.state, RELOAD_SENDING);
+		end_gateway();
+		assert_int_equal(reload.state, i == 0 ? RELOAD_WAITING : RELOAD_IDLE);
+	}
+	assert_int_equal(count_logged("ended before it used the configuration"), 1);
+}
+
+/* ---- listeners ---- */
+
+static bool is_listening(const char *name)
+{
+	return address_owner(filled(name)) == getpid();
+}
+
+static void open_listeners(void)
+{
+	const struct config *config = server_slots_config(&slots);
+	struct address address;
+	struct error err;
+
+	for (size_t i = 0; i < config->listen_count; i++) {
+		assert_int_equal(address_parse(config->listen[i].address, &address, &err), 0);
+		listeners[i] = address_listen((const struct sockaddr *)&address.socket,
+					      address.socket_size, &err);
+		assert_true(listeners[i] >= 0);
+	}
+}
+
+/* 0: it is judged bad, 1: good, 2: good when the daemon stops. */
+static void sockets_come_and_go_with_the_verdict(void **state)
+{
+	begin_with(filled("listen: [{address: 'unix:@/a'}, {address: 'unix:@/b'}]\n" ONE));
+	open_listeners();
+	for (uint64_t i = 0; i < 3; i++) {
+		const char *next =
+			i < 2 ? "listen: [{address: 'unix:@/b', proxy_protocol: true}, {address: "
+				"'unix:@/c'}]\n" ONE :
+				"listen: [{address: 'unix:@/d'}]\n" ONE;
+		int fd;
+
+		put(file, filled(next));
+		order(i + 1);
+		if (i < 2) {
+			assert_int_equal(hear(IPC_LISTENER, &fd).listener.kept, 1);
+			assert_int_equal(fd, -1);
+		}
+		assert_int_equal(hear(IPC_LISTENER, &fd).listener.kept, -1);
+		assert_true(fd >= 0);
+		close(fd);
+		hear_config(1);
+		assert_true(is_listening(i < 2 ? "@/c" : "@/d"));
+		if (i == 2)
+			reload_stop(&reload, ends[0]);
+		judge(i > 0);
+		hear_report(i + 1, i > 0);
+		assert_int_equal(is_listening("@/a"), i == 0);
+		assert_int_equal(is_listening("@/b"), i < 2);
+		assert_int_equal(is_listening("@/c"), i == 1);
+		assert_false(is_listening("@/d"));
+	}
+	assert_int_equal(listeners[0], -1);
+}
+
+static void each_change_of_a_listener_is_told(void **state)
+{
+#define ANY_ONE "auth: {mode: anonymous}\n" ONE
+	static const struct {
+		const char *yaml, *report;
+	} rows[] = {
+		{ "listen: [{address: 'unix:@/b', proxy_protocol: true}, {address: 'unix:@/c'}]\n" ANY_ONE,
+		  "listen_changed unix:@/b\nlisten_added unix:@/c\nlisten_removed unix:@/a\n" },
+		{ "listen: [{address: 'unix:@/c'}, {address: 'unix:@/b', proxy_protocol: true}]\n" ANY_ONE,
+		  "" },
+		{ "listen: [{address: 'unix:@/c'}]\n" ANY_ONE, "listen_removed unix:@/b\n" },
+		{ "listen: [{address: 'unix:@/c', tls: {certificate: /none, key: /none}}]\n" ANY_ONE,
+		  NULL },
+		{ "listen: [{address: 'unix:@/c'}, {address: 'unix:@/none/d'}]\n" ANY_ONE, NULL },
+	};
+
+	begin_with(filled("listen: [{address: 'unix:@/a'}, {address: 'unix:@/b'}]\n" ANY_ONE));
+	open_listeners();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bool is_used = rows[i].report != NULL;
+
+		put(file, filled(rows[i].yaml));
+		order(i + 1);
+		while (is_used && ipc_recv_any())
+			;
+		judge(true);
+		if (is_used)
+			assert_string_equal(hear_report(i + 1, true), filled(rows[i].report));
+		else
+			assert_non_null(strstr(hear_report(i + 1, false), "error "));
+		assert_true(is_listening("@/c"));
+	}
+	listeners_stop(server_slots_config(&slots), listeners);
 }
 
 /* ---- certificates ---- */
@@ -882,6 +1141,20 @@ static void gateway_that_does_not_judge_certificates_is_ended(void **state)
 	serve();
 	assert_int_equal(reload.state, RELOAD_IDLE);
 	assert_true(hears_nothing());
+	/* Of one that judges no configuration the next one gets both sets: they are read again whatever becomes of that. */
+	order(2);
+	hear_config(1);
+	pass(RELOAD_VERDICT_MS);
+	wait_until_killed();
+	assert_int_equal(reload.state, RELOAD_CERTIFICATES);
+	end_gateway();
+	assert_int_equal(pass(2 * RELOAD_VERDICT_MS), UINT64_MAX);
+	start_gateway();
+	hear_certificates();
+	serve();
+	hear_certificates();
+	reload_on_certificates(&reload, true);
+	assert_int_equal(reload.state, RELOAD_IDLE);
 }
 
 /* Those that were not judged are read again for the next one. */
@@ -909,6 +1182,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_judged_good_is_used),
+		TEST(each_change_of_a_server_is_told),
+		TEST(the_next_configuration_is_that_of_all_parts),
+		TEST(what_cannot_be_kept_is_refused),
 		TEST(the_log_and_the_audit_go_elsewhere),
 		TEST(what_is_judged_bad_is_not_used),
 		TEST(whoever_fetches_goes_on_after_any_verdict),
@@ -924,6 +1200,11 @@ int main(void)
 		TEST(gateway_that_does_not_read_is_ended),
 		TEST(gateway_that_dies_of_it_does_so_twice),
 		TEST(stopping_daemon_begins_none),
+		TEST(stopping_daemon_blames_no_file),
+		TEST(stopping_daemon_fetches_from_the_issuers_in_use),
+		TEST(what_one_gateway_did_not_read_the_next_one_is_not_told),
+		TEST(sockets_come_and_go_with_the_verdict),
+		TEST(each_change_of_a_listener_is_told),
 		TEST(certificates_come_last),
 		TEST(gateway_that_does_not_judge_certificates_is_ended),
 		TEST(certificates_wait_for_the_next_gateway),
