@@ -106,7 +106,7 @@ static void report_listeners(struct reload *reload)
 {
 	const struct config *now = server_slots_config(reload->parts.slots);
 	const struct config *next = reload->next;
-	at_end(mem_free) bool *is_kept = mem_zalloc(now->listen_count + 1);
+	at_end(mem_free) bool *is_kept = mem_zalloc(now->listen_count);
 
 	for (size_t i = 0; i < next->listen_count; i++) {
 		int32_t kept = reload->listeners.kept[i];

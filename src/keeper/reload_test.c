@@ -482,6 +482,7 @@ static void what_cannot_be_kept_is_refused(void **state)
 		hear_report(10, true),
 		"warning admin.address: the change takes effect only after a restart\n");
 	assert_string_equal(server_slots_config(&slots)->admin_address, "auto");
+	assert_int_equal(count_logged("reload_warning"), 1);
 }
 
 #define TO "log: {target: '%s/log'}\naudit: {to: '%s/%s'}\n" ONE
@@ -1013,7 +1014,7 @@ static void each_change_of_a_listener_is_told(void **state)
 		const char *yaml, *report;
 	} rows[] = {
 		{ "listen: [{address: 'unix:@/b', proxy_protocol: true}, {address: 'unix:@/c'}]\n" ANY_ONE,
-		  "listen_changed unix:@/b\nlisten_added unix:@/c\nlisten_removed unix:@/a\n" },
+		  "listen_changed unix:@/b\nlisten_added unix:@/c\nlisten_removed unix:@/a\nlisten_removed unix:@/x\n" },
 		{ "listen: [{address: 'unix:@/c'}, {address: 'unix:@/b', proxy_protocol: true}]\n" ANY_ONE,
 		  "" },
 		{ "listen: [{address: 'unix:@/c'}]\n" ANY_ONE, "listen_removed unix:@/b\n" },
@@ -1022,7 +1023,8 @@ static void each_change_of_a_listener_is_told(void **state)
 		{ "listen: [{address: 'unix:@/c'}, {address: 'unix:@/none/d'}]\n" ANY_ONE, NULL },
 	};
 
-	begin_with(filled("listen: [{address: 'unix:@/a'}, {address: 'unix:@/b'}]\n" ANY_ONE));
+	begin_with(filled(
+		"listen: [{address: 'unix:@/a'}, {address: 'unix:@/x'}, {address: 'unix:@/b'}]\n" ONE));
 	open_listeners();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		bool is_used = rows[i].report != NULL;

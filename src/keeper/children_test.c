@@ -1,0 +1,802 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of processes, with real ones, a gateway that is the other end of a socket, and a reaper that is the other end of a
+ * pipe: what each is told, and what is left. REL-28, REL-30, REL-32.
+ */
+#include "keeper/children.c"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/unit_test.h"
+#include "config/load.h"
+
+#define SERVERS                                                                              \
+	"servers: {a: {command: cat, start: {rate: 1}, pool: {max: 4}}, b: {command: cat}, " \
+	"none: {command: /none, args: [x]}, off: {command: cat, enabled: false}, "           \
+	"bounded: {command: cat, resources: {memory: 64MiB}}}\n"
+enum { A, B, NONE, OFF, BOUNDED };
+
+static char file[64];
+static struct server_slots slots;
+static struct launch launch;
+static struct reaper reaper;
+static struct cgroups cgroups;
+static struct children children;
+static int ends[2]; /* the keeper's, the gateway's */
+static int told;    /* what the reaper reads */
+static int log_fd;
+static uint64_t now_ms;
+
+/* ---- the keeper ---- */
+
+static size_t count_logged(const char *text)
+{
+	static char log[1 << 16];
+	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
+	size_t count = 0;
+
+	log[n > 0 ? n : 0] = '\0';
+	for (const char *p = log; (p = strstr(p, text)) != NULL; p++)
+		count++;
+	return count;
+}
+
+static void pass(uint64_t ms)
+{
+	clock_freeze(now_ms += ms);
+}
+
+static struct config *load(const char *text)
+{
+	const struct config_request request = { .file = file };
+	struct config_problems problems = { 0 }, warnings = { 0 };
+	FILE *out = fopen(file, "we");
+	struct config *config;
+
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(chmod(file, 0600), 0);
+	config = config_load(&request, &problems, &warnings);
+	if (config == NULL)
+		fail_msg("refused: %s", problems.items[0]);
+	config_problems_fini(&warnings);
+	return config;
+}
+
+/* ---- the gateway ---- */
+
+static struct ipc_message hear(enum ipc_type type)
+{
+	struct ipc_message message = { .type = 0 };
+	struct error err;
+
+	children_tell(&children);
+	assert_int_equal(ipc_recv(ends[1], &message, &err), 1);
+	assert_int_equal(message.type, type);
+	for (size_t i = 0; i < message.fd_count; i++)
+		close(message.fds[i]);
+	return message;
+}
+
+static bool hears_nothing(void)
+{
+	struct ipc_message message;
+	struct error err;
+
+	children_tell(&children);
+	return ipc_recv(ends[1], &message, &err) == 0;
+}
+
+static void ask(struct ipc_message message)
+{
+	children_request(&children, &message);
+}
+
+static void own(uint64_t child, struct slice owner)
+{
+	ask((struct ipc_message){ .type = IPC_OWNER, .owner = { child }, .texts = { owner } });
+}
+
+static struct row *row_of(uint64_t child)
+{
+	return map_find(&children.by_id, child);
+}
+
+/* Until it is known whether its program is executed. */
+static void start(uint64_t child, uint32_t server)
+{
+	struct pollfd polls[CHILDREN_STARTING_MAX];
+
+	ask((struct ipc_message){ .type = IPC_START, .start = { child, server } });
+	while (children.starting_count > 0) {
+		assert_true(poll(polls, children_poll_fill(&children, polls), 20000) > 0);
+		children_read_verdicts(&children);
+	}
+}
+
+/* One that runs, and of which the gateway was told. */
+static pid_t run(uint64_t child, uint32_t server)
+{
+	start(child, server);
+	return hear(IPC_STARTED).started.pid;
+}
+
+/* ---- begin and end ---- */
+
+static int begin(void **state)
+{
+	struct error err;
+	int fds[2];
+
+	snprintf(file, sizeof(file), "/tmp/children.%d", getpid());
+	pass(1000000);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	server_slots_init(&slots, &server_slots_keeper);
+	server_slots_begin(&slots, load(SERVERS));
+	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	told = fds[0];
+	reaper = (struct reaper){ .fd = fds[1] };
+	cgroups = (struct cgroups){ .fd = -1 };
+	list_init(&cgroups.leaving);
+	children_init(&children, &slots, &launch, &reaper, &cgroups);
+	assert_int_equal(ipc_pair(ends, &err), 0);
+	children_set_gateway(&children, ends[0]);
+	hear(IPC_INHERIT_END);
+	return 0;
+}
+
+/* Any that has ended: the signal that has done so, 0: none. */
+static int reap(void)
+{
+	siginfo_t info;
+	int status;
+
+	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+	assert_true(children_before_reap(&children, info.si_pid));
+	assert_int_equal(waitpid(info.si_pid, &status, 0), info.si_pid);
+	children_on_reaped(&children, info.si_pid, status);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* Nothing is left of any. */
+static int end(void **state)
+{
+	struct config *config;
+
+	children_set_gateway(&children, -1);
+	while (children.by_pid.count > 0)
+		reap();
+	assert_int_equal(children.count, 0);
+	assert_int_equal(children.starting_count + children.untold_count, 0);
+	assert_false(children_has_untold(&children));
+	for (size_t i = 0; i < slots.table.server_count; i++)
+		assert_int_equal(slots.slots[i].starts.processes, 0);
+	children_fini(&children);
+	launch_fini(&launch);
+	config = server_slots_fini(&slots);
+	config_free(&config);
+	ipc_close(ends[0]);
+	ipc_close(ends[1]);
+	reaper_stop(&reaper);
+	close(told);
+	log_set_fd(STDERR_FILENO);
+	close(log_fd);
+	return unlink(file);
+}
+
+/* ---- what the reaper is told ---- */
+
+/* How often this record is among those that it can read. */
+static size_t count_told(int32_t record)
+{
+	int32_t found;
+	size_t count = 0;
+
+	while (read(told, &found, sizeof(found)) == (ssize_t)sizeof(found))
+		count += found == record;
+	return count;
+}
+
+static void the_reaper_knows_what_lives(void **state)
+{
+	pid_t one = run(1, A), two = run(2, B);
+
+	assert_int_equal(count_told(one), 1);
+	children_set_reaper(&children);
+	assert_int_equal(count_told(two), 1);
+	kill(one, SIGKILL);
+	assert_int_equal(reap(), SIGKILL);
+	assert_int_equal(count_told(-one), 1);
+	children_set_reaper(&children);
+	assert_int_equal(count_told(one), 0);
+	children_set_reaper(&children);
+	assert_int_equal(count_told(two), 1);
+	assert_int_equal(count_logged("reaper_failed"), 0);
+	hear(IPC_EXITED);
+}
+
+static void a_reaper_that_cannot_be_told_is_logged(void **state)
+{
+	static const int32_t filler[1024];
+	pid_t pid = run(1, A);
+
+	while (write(reaper.fd, filler, sizeof(filler)) > 0)
+		;
+	kill(pid, SIGKILL);
+	reap();
+	assert_int_equal(count_logged("reaper_failed"), 1);
+	hear(IPC_EXITED);
+	/* Where there is none there is nothing to log. */
+	pid = run(2, A);
+	close(reaper.fd);
+	reaper.fd = -1;
+	kill(pid, SIGKILL);
+	reap();
+	assert_int_equal(count_logged("reaper_failed"), 1);
+}
+
+/* ---- requests ---- */
+
+static void only_what_may_be_started_is(void **state)
+{
+	static const struct {
+		uint64_t child;
+		uint32_t server;
+		const char *why;
+	} rows[] = {
+		{ 9, 5, "there is no such server" },
+		{ 9, UINT32_MAX, "there is no such server" },
+		{ 9, OFF, "there is no such server" },
+		{ INHERITED_BIT, A, "no gateway gives such numbers" },
+		{ 1, A, "there is already a child with this number" },
+	};
+
+	start(1, A);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		start(rows[i].child, rows[i].server);
+		assert_int_equal(count_logged("ipc_bad_request"), i + 1);
+		if (count_logged(rows[i].why) == 0)
+			fail_msg("row %zu", i);
+	}
+	assert_int_equal(children.count, 1);
+	/* One whose user has gone when the configuration was reloaded. */
+	slots.table.servers[B].enabled = false;
+	start(9, B);
+	assert_int_equal(count_logged("the server is not enabled"), 1);
+	slots.table.servers[B].enabled = slots.table.servers[B].is_endpoint = true;
+	start(9, B);
+	assert_int_equal(count_logged("an endpoint has no processes"), 1);
+	slots.table.servers[B].is_endpoint = false;
+	start(INHERITED_BIT - 1, B);
+	assert_int_equal(children.count, 2);
+}
+
+static void only_two_signals_may_be_sent(void **state)
+{
+	static const int numbers[] = { SIGHUP, SIGSTOP, 0, SIGKILL, SIGTERM };
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		bool is_sent = i > 2;
+
+		run(i + 1, B);
+		ask((struct ipc_message){ .type = IPC_SIGNAL, .signal = { i + 1, numbers[i] } });
+		assert_int_equal(count_logged("only TERM and KILL may be sent"),
+				 is_sent ? 3 : i + 1);
+		if (is_sent) {
+			assert_int_equal(reap(), numbers[i]);
+			hear(IPC_EXITED);
+		} else {
+			assert_int_equal(kill(row_of(i + 1)->pid, 0), 0);
+		}
+	}
+	ask((struct ipc_message){ .type = IPC_SIGNAL, .signal = { 99, SIGKILL } });
+	ask((struct ipc_message){ .type = IPC_PING });
+	assert_int_equal(count_logged("there is no such request"), 1);
+	assert_int_equal(count_logged("ipc_bad_request"), 4);
+}
+
+/* A process has one owner for good, with a name that fits. */
+static void an_owner_is_said_once(void **state)
+{
+	static const char longest[IPC_OWNER_BYTES + 1] = "x";
+	struct row *row;
+
+	run(1, A);
+	row = row_of(1);
+	own(1, slice_of(longest, IPC_OWNER_BYTES + 1));
+	assert_int_equal(row->owner_bytes, 0);
+	own(1, slice_of(longest, IPC_OWNER_BYTES));
+	assert_int_equal(row->owner_bytes, IPC_OWNER_BYTES);
+	own(1, SLICE_LIT("other"));
+	assert_int_equal(row->owner_bytes, IPC_OWNER_BYTES);
+	assert_memory_equal(row->owner, longest, IPC_OWNER_BYTES);
+	own(2, SLICE_LIT("nobody's"));
+}
+
+/* The copies of its pipes go when the gateway is about to close its own; before it has any there is nothing to close. */
+static void closing_ends_the_copies(void **state)
+{
+	start(1, A);
+	ask((struct ipc_message){ .type = IPC_CLOSE, .close = { 1 } });
+	ask((struct ipc_message){ .type = IPC_CLOSE, .close = { 2 } });
+	assert_true(row_of(1)->fds[0] >= 0);
+	hear(IPC_STARTED);
+	ask((struct ipc_message){ .type = IPC_CLOSE, .close = { 1 } });
+	assert_int_equal(row_of(1)->fds[0], -1);
+	assert_int_equal(reap(), 0); /* cat sees the end */
+	assert_int_equal(hear(IPC_EXITED).exited.status, 0);
+}
+
+static void forgotten_ones_are_not_told_of(void **state)
+{
+	run(1, A);
+	start(2, B);
+	for (uint64_t i = 1; i < 4; i++)
+		ask((struct ipc_message){ .type = IPC_FORGET, .forget = { i } });
+	assert_null(row_of(1));
+	assert_null(row_of(2));
+	assert_int_equal(children.count, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(reap(), SIGKILL);
+	assert_true(hears_nothing());
+}
+
+static void answers_are_given_to_those_who_asked(void **state)
+{
+	for (uint64_t i = 0; i < CHILDREN_JUDGED_MAX; i++) {
+		assert_true(children_may_be_asked(&children));
+		ask((struct ipc_message){ .type = IPC_JUDGE, .judge = { i }, .fds = { ends[0] } });
+	}
+	assert_false(children_may_be_asked(&children));
+	assert_true(children_has_untold(&children));
+	for (uint64_t i = CHILDREN_JUDGED_MAX; i-- > 0;) {
+		struct ipc_message message = hear(IPC_JUDGED);
+
+		assert_int_equal(message.judged.question, i);
+		assert_int_equal(message.judged.is_allowed, 0); /* of no descriptor */
+	}
+	assert_false(children_has_untold(&children));
+	/* It is the peer that is judged: this process, which is no descendant of its own. */
+	ask((struct ipc_message){
+		.type = IPC_JUDGE, .judge = { 7 }, .fds = { ends[0] }, .fd_count = 1 });
+	assert_int_equal(hear(IPC_JUDGED).judged.is_allowed, 1);
+	/* What one gateway has asked is not for the next one. */
+	ask((struct ipc_message){ .type = IPC_JUDGE, .judge = { 8 } });
+	children_set_gateway(&children, ends[0]);
+	hear(IPC_INHERIT_END);
+	assert_true(hears_nothing());
+}
+
+/* ---- what is told ---- */
+
+static void what_does_not_fit_is_told_later(void **state)
+{
+	const struct ipc_message ping = { .type = IPC_PING };
+	struct ipc_message message;
+
+	while (ipc_send(ends[0], &ping, NULL) == 0)
+		;
+	children_set_gateway(&children, ends[0]);
+	start(1, A);
+	start(2, NONE);
+	ask((struct ipc_message){ .type = IPC_JUDGE, .judge = { 7 } });
+	children_tell(&children);
+	assert_int_equal(children.judged_count, 1);
+	assert_int_equal(children.untold_count, 2);
+	assert_true(children.owes_end);
+	while (ipc_recv(ends[1], &message, NULL) == 1)
+		assert_int_equal(message.type, IPC_PING);
+	hear(IPC_JUDGED);
+	assert_int_equal(hear(IPC_STARTED).started.child, 1);
+	message = hear(IPC_FAILED);
+	assert_int_equal(message.failed.child, 2);
+	assert_int_equal(message.failed.error, ENOENT);
+	hear(IPC_INHERIT_END);
+	assert_true(hears_nothing());
+	assert_int_equal(reap(), 0);
+	assert_true(hears_nothing());
+}
+
+/* Of the one who starts and of the one who fails, each by its own name. */
+static void what_becomes_of_a_start_is_logged(void **state)
+{
+	char line[96];
+	pid_t pid;
+
+	start(1, NONE);
+	reap();
+	start(2, NONE);
+	reap();
+	assert_int_equal(count_logged(
+				 "child_spawn_failed server=none reason=\"cannot execute the "
+				 "command\" command=/none error=\"No such file or directory\""),
+			 1);
+	assert_int_equal(count_logged("child_spawn "), 0);
+	start(3, A);
+	pid = row_of(3)->pid;
+	snprintf(line, sizeof(line), "child_spawn server=a pid=%d child=3", pid);
+	assert_int_equal(count_logged(line), 1);
+	ask((struct ipc_message){ .type = IPC_SIGNAL, .signal = { 3, SIGTERM } });
+	reap();
+	snprintf(line, sizeof(line), "child_reaped server=a pid=%d child=3 signal=15", pid);
+	assert_int_equal(count_logged(line), 1);
+	for (uint64_t i = 1; i < 3; i++)
+		assert_int_equal(hear(IPC_FAILED).failed.child, i);
+	hear(IPC_STARTED);
+	assert_int_equal(hear(IPC_EXITED).exited.status, SIGTERM);
+}
+
+/* Where no cgroup can be made, a server without limits does without. */
+static void no_process_runs_without_its_limits(void **state)
+{
+	cgroups.fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	start(1, BOUNDED);
+	assert_int_equal(count_logged(
+				 "child_spawn_failed server=bounded reason=\"cannot create the "
+				 "cgroup for its limits"),
+			 1);
+	assert_true(hear(IPC_FAILED).failed.error > 0);
+	assert_null(row_of(1));
+	run(2, A);
+	close(cgroups.fd);
+	cgroups.fd = -1;
+}
+
+/* ---- bounds ---- */
+
+/* Twice what is configured, and some that are on their way out. */
+static void processes_have_a_bound(void **state)
+{
+	static const struct {
+		size_t count;
+		uint64_t limit;
+		bool is_above;
+	} rows[] = {
+		{ 0, 0, false }, { 16, 0, false }, { 17, 0, true }, { 17, 1, false },
+		{ 18, 1, true }, { 23, 4, false }, { 24, 4, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (is_above(rows[i].count, rows[i].limit) != rows[i].is_above)
+			fail_msg("%zu of %zu", rows[i].count, (size_t)rows[i].limit);
+	slots.slots[A].starts.processes = 24;
+	assert_true(is_over_limit(&children, A));
+	assert_false(is_over_limit(&children, B));
+	slots.slots[A].starts.processes = 0;
+	children.count = LEAVING_MAX + 2 * children.config->max_processes;
+	assert_true(is_over_limit(&children, B));
+	children.count--;
+	assert_false(is_over_limit(&children, B));
+	children.count = 0;
+}
+
+static void starts_have_a_bound_each_second(void **state)
+{
+	for (int second = 0; second < 3; second++) {
+		for (int i = 0; i < 2 * 1 + STARTS_RESERVE; i++)
+			assert_false(is_too_fast(&children, A));
+		assert_true(is_too_fast(&children, A));
+		assert_false(is_too_fast(&children, B));
+		pass(999);
+		assert_true(is_too_fast(&children, A));
+		pass(1);
+	}
+}
+
+static void whoever_does_not_listen_may_not_ask(void **state)
+{
+	struct children busy = { .starting_count = CHILDREN_STARTING_MAX - 1,
+				 .untold_count = CHILDREN_UNTOLD_MAX - 1,
+				 .judged_count = CHILDREN_JUDGED_MAX - 1 };
+
+	assert_true(children_may_be_asked(&busy));
+	busy.starting_count++;
+	assert_false(children_may_be_asked(&busy));
+	busy.starting_count--;
+	busy.untold_count++;
+	assert_false(children_may_be_asked(&busy));
+	busy.untold_count--;
+	busy.judged_count++;
+	assert_false(children_may_be_asked(&busy));
+}
+
+/* Copies of pipes take the lower half of our descriptors. */
+static void half_of_the_descriptors_stay_free(void **state)
+{
+	static const struct {
+		int fds[3];
+		bool may;
+	} rows[] = {
+		{ { 9, 9, 9 }, true },
+		{ { 10, 9, 9 }, false },
+		{ { 9, 10, 9 }, false },
+		{ { 9, 9, 10 }, false },
+	};
+	struct children few = { .pipes_below = 10 };
+	struct rlimit before, now;
+	int below = children.pipes_below;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct row row;
+
+		memcpy(row.fds, rows[i].fds, sizeof(row.fds));
+		assert_int_equal(row_may_outlive(&few, &row), rows[i].may);
+	}
+	children.pipes_below = 0;
+	run(1, A);
+	assert_int_equal(row_of(1)->fds[0], -1);
+	children.pipes_below = below;
+	run(2, B);
+	assert_true(row_of(2)->fds[0] >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	now = (struct rlimit){ 200, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	children_init(&few, &slots, &launch, &reaper, &cgroups);
+	assert_int_equal(few.pipes_below, 100);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* ---- a gateway that dies ---- */
+
+static void only_what_was_used_is_kept(void **state)
+{
+	static const struct {
+		struct row row;
+		bool was_used;
+	} rows[] = {
+		{ { .state = ROW_RUNNING, .owner_bytes = 1, .told = TOLD_STARTED }, true },
+		{ { .state = ROW_RUNNING, .owner_bytes = 1, .is_inherited = true }, true },
+		{ { .state = ROW_RUNNING, .owner_bytes = 1 }, false },
+		{ { .state = ROW_RUNNING, .told = TOLD_STARTED }, false },
+		{ { .state = ROW_RUNNING, .owner_bytes = 1, .told = TOLD_STARTED, .fds = { -1 } },
+		  false },
+		{ { .state = ROW_ENDED, .owner_bytes = 1, .told = TOLD_STARTED }, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (row_was_used(&rows[i].row) != rows[i].was_used)
+			fail_msg("row %zu", i);
+}
+
+/* A process that is there at three deaths within a minute may be what they come of. */
+static void what_was_there_at_too_many_deaths_is_suspect(void **state)
+{
+	struct row row = { .deaths = 0 };
+
+	for (int i = 0; i < 3; i++) {
+		assert_false(row_is_suspect(&row));
+		assert_false(row_is_suspect(&row));
+		pass(CHILDREN_DEATHS_WINDOW_MS + 1);
+	}
+	assert_false(row_is_suspect(&row));
+	assert_false(row_is_suspect(&row));
+	pass(CHILDREN_DEATHS_WINDOW_MS);
+	assert_true(row_is_suspect(&row));
+}
+
+static void the_next_gateway_gets_what_was_used(void **state)
+{
+	struct ipc_message message;
+	pid_t used = run(1, A);
+	int blocking;
+
+	own(1, SLICE_LIT("who"));
+	run(2, B); /* nobody's */
+	start(3, B);
+	own(3, SLICE_LIT("who")); /* the gateway does not know of it */
+	ask((struct ipc_message){ .type = IPC_START, .start = { 4, B } });
+	ask((struct ipc_message){ .type = IPC_JUDGE, .judge = { 7 } });
+	blocking = row_of(1)->fds[0];
+	assert_int_equal(fcntl(blocking, F_SETFL, 0), 0); /* as the gateway could */
+	children_keep(&children);
+	assert_int_equal(children.gateway_fd, -1);
+	assert_true(fcntl(blocking, F_GETFL) & O_NONBLOCK);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(reap(), SIGKILL);
+	assert_int_equal(children.count, 1);
+	children_set_gateway(&children, ends[0]);
+	message = hear(IPC_INHERIT);
+	assert_int_equal(message.inherit.child, 1);
+	assert_int_equal(message.inherit.server, A);
+	assert_int_equal(message.inherit.pid, used);
+	assert_int_equal(message.fd_count, 3);
+	assert_int_equal(hear(IPC_INHERIT_END).inherit_end.upgrade, children.outcome);
+	assert_true(hears_nothing());
+	/* It is suspect at the third death. */
+	for (int i = 0; i < 2; i++) {
+		children_keep(&children);
+		assert_int_equal(children.count, 1);
+		children_set_gateway(&children, ends[0]);
+		if (i == 0)
+			hear(IPC_INHERIT);
+		if (i == 0)
+			hear(IPC_INHERIT_END);
+	}
+	assert_int_equal(reap(), SIGKILL);
+	assert_int_equal(children.count, 0);
+	hear(IPC_INHERIT_END);
+	assert_true(hears_nothing());
+}
+
+/* One that makes place: the others see the end of their stdin, and are counted until they are gone. */
+static void others_end_in_order(void **state)
+{
+	pid_t kept = run(1, A);
+
+	own(1, SLICE_LIT("who"));
+	run(2, B);
+	children_keep_orderly(&children);
+	assert_null(row_of(2));
+	assert_int_equal(children_end_others(&children, 0), 1);
+	assert_int_equal(reap(), 0);
+	assert_int_equal(children_end_others(&children, SIGKILL), 0);
+	assert_int_equal(kill(kept, 0), 0);
+	for (int i = 0; i < CHILDREN_DEATHS_MAX; i++) /* which are none */
+		children_keep_orderly(&children);
+	children_kill_others(&children);
+	assert_int_equal(children.count, 1);
+	children_set_gateway(&children, ends[0]);
+	hear(IPC_INHERIT);
+	hear(IPC_INHERIT_END);
+	/* What does not end by itself gets the signal. */
+	children_keep_orderly(&children);
+	children_set_gateway(&children, ends[0]);
+	hear(IPC_INHERIT);
+	hear(IPC_INHERIT_END);
+	run(3, B);
+	kill(row_of(3)->pid, SIGSTOP);
+	children_keep_orderly(&children);
+	assert_int_equal(children_end_others(&children, SIGKILL), 1);
+	assert_int_equal(reap(), SIGKILL);
+	assert_int_equal(kill(kept, 0), 0);
+}
+
+static void processes_of_one_server_are_killed(void **state)
+{
+	pid_t other = run(1, A);
+
+	run(2, B);
+	ask((struct ipc_message){ .type = IPC_START, .start = { 3, B } });
+	children_kill_server(&children, B);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(reap(), SIGKILL);
+	assert_int_equal(kill(other, 0), 0);
+	assert_int_equal(children.count, 3); /* the gateway is told */
+}
+
+/* ---- another program ---- */
+
+static char **lines(struct handover *from)
+{
+	static char *found[8];
+	size_t at = 0, count = 0;
+	const char *line;
+
+	while ((line = handover_next(from, "child", &at)) != NULL)
+		found[count++] = (char *)(uintptr_t)line;
+	found[count] = NULL;
+	return found;
+}
+
+static void what_is_handed_over_is_taken(void **state)
+{
+	struct handover to = { .fds = NULL };
+	struct children before;
+	struct ipc_message message;
+	pid_t pid = run(1, A);
+
+	own(1, SLICE_LIT("who"));
+	run(2, B);
+	children_keep_orderly(&children);
+	children_hand_over(&children, &to);
+	assert_non_null(lines(&to)[0]);
+	assert_null(lines(&to)[1]);
+	/* Another table, as that of the next program. */
+	assert_int_equal(reap(), 0);
+	before = children;
+	slots.slots[A].starts.processes = 0;
+	count_told(0);
+	children_init(&children, &slots, &launch, &reaper, &cgroups);
+	assert_int_equal(children_take_over(&children, &to), 1);
+	assert_int_equal(count_told(pid), 1);
+	handover_fini(&to);
+	children_set_gateway(&children, ends[0]);
+	message = hear(IPC_INHERIT);
+	assert_int_equal(message.inherit.child, 1);
+	assert_int_equal(message.inherit.pid, pid);
+	assert_int_equal(message.inherit.server, A);
+	assert_int_equal(row_of(1)->owner_bytes, 3);
+	assert_memory_equal(row_of(1)->owner, "who", 3);
+	/* The program before is not there any more. */
+	free(map_remove(&before.by_id, 1));
+	map_fini(&before.by_id);
+	map_fini(&before.by_pid);
+}
+
+static pid_t start_left(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setpgid(0, 0);
+		for (;;)
+			pause();
+	}
+	setpgid(pid, pid);
+	return pid;
+}
+
+/* Of a server that is made of something else today, or is not there; a line that makes no sense is none. */
+static void what_is_of_no_server_is_killed(void **state)
+{
+	char digest[CONFIG_DIGEST_BYTES + 1];
+	struct handover from = { .fds = NULL };
+	pid_t pids[3];
+	int status, fds[2];
+
+	config_digest_processes(&children.config->servers[A], digest);
+	for (int i = 0; i < 3; i++)
+		pids[i] = start_left();
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	for (int i = 0; i < 2; i++)
+		handover_give(&from, fds[i]);
+	handover_write(&from, "child %d -1 -1 -1 0 77686f other a 5", pids[0]);
+	handover_write(&from, "child %d -1 -1 -1 0 77686f %s nobody 6", pids[1], digest);
+	handover_write(&from, "child 1 -1 -1 -1 0 77686f %s a 7", digest);
+	handover_write(&from, "child 2 -1 -1 -1 0 77686f");
+	handover_write(&from, "child %d %d %d -1 0 77686f %s a", pids[2], fds[0], fds[1], digest);
+	assert_int_equal(children_take_over(&children, &from), 1);
+	handover_fini(&from);
+	for (int i = 0; i < 2; i++) {
+		char line[64];
+
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+		snprintf(line, sizeof(line), "process_not_taken server=%s pid=%d",
+			 i == 0 ? "a" : "nobody", pids[i]);
+		assert_int_equal(count_logged(line), 1);
+	}
+	assert_int_equal(count_told(-pids[1]), 1);
+	assert_int_equal(children.count, 1);
+	/* One without a number gets one that no gateway gives. */
+	assert_non_null(row_of(INHERITED_BIT | (uint64_t)pids[2]));
+	assert_int_equal(row_of(INHERITED_BIT | (uint64_t)pids[2])->fds[1], fds[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_reaper_knows_what_lives),
+		TEST(a_reaper_that_cannot_be_told_is_logged),
+		TEST(only_what_may_be_started_is),
+		TEST(only_two_signals_may_be_sent),
+		TEST(an_owner_is_said_once),
+		TEST(closing_ends_the_copies),
+		TEST(forgotten_ones_are_not_told_of),
+		TEST(answers_are_given_to_those_who_asked),
+		TEST(what_does_not_fit_is_told_later),
+		TEST(what_becomes_of_a_start_is_logged),
+		TEST(no_process_runs_without_its_limits),
+		TEST(processes_have_a_bound),
+		TEST(starts_have_a_bound_each_second),
+		TEST(whoever_does_not_listen_may_not_ask),
+		TEST(half_of_the_descriptors_stay_free),
+		TEST(only_what_was_used_is_kept),
+		TEST(what_was_there_at_too_many_deaths_is_suspect),
+		TEST(the_next_gateway_gets_what_was_used),
+		TEST(others_end_in_order),
+		TEST(processes_of_one_server_are_killed),
+		TEST(what_is_handed_over_is_taken),
+		TEST(what_is_of_no_server_is_killed),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
