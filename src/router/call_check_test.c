@@ -373,6 +373,8 @@ static void strict_calls(void **state)
 	asker = ask(ASK_TOOL("5", "'free'"));
 	hears(process(0), SENT("3", "'free'"));
 	was_not_checked(asker);
+	ask(ASK_TOOL("6", "'t','arguments':{'\\u0061':1}"));
+	hears(process(0), SENT("4", "'t','arguments':{'\\u0061':1}"));
 }
 
 /* One that changes while it is fetched is fetched again, once. */

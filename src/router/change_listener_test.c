@@ -49,7 +49,7 @@ static void nothing_is_heard_of_what_is_denied(void **state)
 		permissions->kinds[i].allow = (struct slices){ all, 1 };
 	permissions->kinds[PERMISSION_RESOURCE].deny = (struct slices){ denied, 1 };
 	permissions_finish(permissions);
-	asker = ask(LISTEN("1", "'resourceSubscriptions':['r:b','R:\\u0062','r:a']"));
+	asker = ask(LISTEN("1", "'resourceSubscriptions':['r:b','R:\\u0062','r:a','r:\\u0061']"));
 	get_ready(0);
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));

@@ -50,7 +50,6 @@ void client_fini(struct client *client)
 	CHECK(client->server_requests.held_bytes == 0);
 	CHECK(client->server->users > 0);
 	client->server->users--;
-	map_fini(&client->server_requests.by_id);
 	text_set_fini(&client->subscriptions);
 	CHECK(client->list_wait_bytes == 0);
 	text_set_fini(&client->elicitations);

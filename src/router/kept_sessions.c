@@ -1056,7 +1056,6 @@ void kept_sessions_fini(struct kept_sessions *kept)
 	timer_stop(&kept->holding);
 	drop_asleep(kept);
 	kept_pools_drop_all(&kept->pools);
-	map_fini(&kept->by_id);
 	if (kept->file != NULL)
 		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);
 	if (kept->streams != NULL)

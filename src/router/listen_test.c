@@ -129,7 +129,7 @@ static void changes_meanwhile_are_for_the_next(void **state)
 	struct front *second =
 		request(member->client,
 			"{'jsonrpc':'2.0','id':6,'method':'resources/subscribe','params'"
-			":{'uri':'r:b'}}");
+			":{'uri':'r:\\u0062'}}");
 
 	hears(process(0), LISTEN("4", URIS("'r:a'")));
 	hears_nothing(process(0));

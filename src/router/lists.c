@@ -1023,7 +1023,6 @@ void lists_fini(struct lists *lists)
 			cached_list_leave_upstream(list);
 		cached_list_free(list);
 	}
-	map_fini(&lists->current);
 }
 
 void lists_lru_init(struct lists_lru *lru)

@@ -150,7 +150,8 @@ static void deny_without_a_tool_is_noticed(void **state)
 
 	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ deny, ARRAY_LEN(deny) };
 	permissions_finish(permissions);
-	listing_look(&server, method, spell("{'tools':[{'name':'one'}],'nextCursor':'x'}"), 0);
+	listing_look(&server, method, spell("{'tools':[{'name':'on\\u0065'}],'nextCursor':'x'}"),
+		     0);
 	assert_false(deny_watch_next(&server, &at, &rule));
 	listing_look(&server, method, spell("{'tools':[{'name':'two'}]}"), second);
 	assert_true(deny_watch_next(&server, &at, &rule));

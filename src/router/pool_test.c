@@ -687,7 +687,7 @@ static void subscriptions_are_merged(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		is_answered(subscribed[i], EMPTY("1"));
 	is_answered(request(all[3]->client, SUBSCRIBE("9")), EMPTY("9")); /* it is already */
-	says(process(0), UPDATED("r:a"));
+	says(process(0), UPDATED("r:\\u0061")); /* however it is written */
 	says(process(0), UPDATED("r:b"));
 	pass(100);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -2290,6 +2290,7 @@ static void waiting_for_a_turn_stops_nothing(void **state)
 
 	begin_working(alice, ELICITS, 1);
 	says(process(0), RESULT("2"));
+	servers[0].conf.share_percent = 100;
 	servers[0].conf.pool_max = 10;
 	servers[0].conf.start_rate = 1;
 	servers[0].conf.start_timeout_ms = 1000;

@@ -36,7 +36,6 @@ void subscriptions_fini(struct subscriptions *set)
 {
 	while (!list_is_empty(&set->all))
 		subscriptions_remove(set, container_of(set->all.next, struct subscription, link));
-	map_fini(&set->by_key);
 }
 
 struct slice subscription_uri(const struct subscription *subscription)
@@ -798,5 +797,4 @@ void notification_fanout_fini(struct notices *notices)
 		update_free(update);
 	}
 	CHECK(notices->update_bytes == 0);
-	map_fini(&notices->updates_by_key);
 }

@@ -57,7 +57,6 @@ void text_set_fini(struct text_set *set)
 {
 	while (!list_is_empty(&set->items))
 		text_set_free(set, container_of(set->items.next, struct text_set_item, link));
-	map_fini(&set->by_key);
 }
 
 bool text_set_has_room(const struct text_set *set, size_t size)
