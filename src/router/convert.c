@@ -127,8 +127,9 @@ static void cut_member(struct rewrite *rewrite, struct slice object, struct slic
 
 static void each_element(struct json array, scan_element_fn *on_element, void *arg)
 {
-	if (array.type == JSON_ARRAY && scan_array(array.text, SIZE_MAX, on_element, arg, NULL) < 0)
-		return; /* it was stopped: nothing more to be done */
+	if (array.type == JSON_ARRAY)
+		(void)!scan_array(array.text, SIZE_MAX, on_element, arg,
+				  NULL); /* or up to where it stops */
 }
 
 /* ---- content blocks ---- */

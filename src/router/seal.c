@@ -391,9 +391,8 @@ static int check_request(struct slice key, struct json request, void *arg)
 	const struct method *method = asking_method(request.text);
 	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
 
-	asked->is_wrong = !take_key(asked, key) || request.type != JSON_OBJECT ||
-			  method->capability == NULL || method->id == METHOD_LIST_CHANGED ||
-			  method->id == METHOD_TASKS || !asking_is_declared(capabilities, method) ||
+	asked->is_wrong = !take_key(asked, key) || method->id == METHOD_TASKS ||
+			  !asking_is_declared(capabilities, method) ||
 			  !asking_is_possible(capabilities, method, params) ||
 			  !is_plain(asked->client, request);
 	return asked->is_wrong ? -1 : 0;

@@ -7,6 +7,11 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
+#include "mcp/method.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/digest.h"
+#include "router/router.h"
 #include "session/principal.h"
 
 #define NOW 1700000000
@@ -313,6 +318,127 @@ static void size_is_bounded(void **state)
 	buf_fini(&text);
 }
 
+/* ---- what a modern server asks ---- */
+
+static struct router router;
+static struct server server = { .conf = { .name = "books" } };
+static struct principal principal;
+static struct client client = { .router = &router, .server = &server, .principal = &principal };
+
+/* Whether a server may answer a call of this method so; and if it may, its state opens as it was written. */
+static bool may_be_answered(const char *method, const char *result)
+{
+	struct upstream upstream = { .child = NULL };
+	struct call call = { .client = &client,
+			     .method = method_find(slice_str(method)),
+			     .request = { .upstream = &upstream } };
+	struct slice state = scan_member(slice_str(result), SLICE_LIT("requestState")).text;
+	struct envelope env;
+	bool may;
+
+	assert_int_equal(scan_envelope(SLICE_LIT("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}"),
+				       &scan_limits_none, 0, &env, NULL),
+			 0);
+	sealed.len = 0;
+	assert_false(request_state_append_wrapped(&sealed, &call, slice_str(result)));
+	call.digest = kept_digest_new(&env);
+	may = request_state_append_wrapped(&sealed, &call, slice_str(result));
+	if (may) {
+		buf_fini(&plain);
+		assert_int_equal(request_state_open(&client, kept_digest_get(call.digest),
+						    (struct json){ .type = JSON_STRING,
+								   .text = buf_slice(&sealed) },
+						    &plain, &seal),
+				 0);
+		assert_true(slice_is_equal(seal.text, state));
+	}
+	kept_digest_free(&call.digest);
+	return may;
+}
+
+/* MOD-MRTR-02: only what the client has declared, each under a key of its own; a state, requests, or both. */
+static void what_servers_may_ask(void **state)
+{
+#define ROOTS "{\"method\":\"roots/list\"}"
+#define ASKS(requests) "{\"inputRequests\":" requests "}"
+	static const struct {
+		const char *method, *result;
+		bool may;
+	} rows[] = {
+		{ "tools/call", ASKS("{\"a\":" ROOTS "}"), true },
+		{ "tools/call", ASKS("{\"a\":" ROOTS ",\"b\":" ROOTS "}"), true },
+		{ "tools/call", ASKS("{\"a\":" ROOTS ",\"a\":" ROOTS "}"), false },
+		{ "tools/call", "{\"inputRequests\":{\"a\":" ROOTS "},\"requestState\":\"s\"}",
+		  true },
+		{ "tools/call", "{\"requestState\":\"s\"}", true },
+		{ "tools/call", "{}", false },
+		{ "tools/call", "{\"requestState\":1}", false },
+		{ "tools/call", "{\"inputRequests\":{\"a\":" ROOTS "},\"requestState\":1}", false },
+		{ "tools/call", ASKS("[" ROOTS "]"), false },
+		{ "tools/call", "{\"inputRequests\":[],\"requestState\":\"s\"}", false },
+		{ "tools/list", ASKS("{\"a\":" ROOTS "}"), false },
+		{ "tools/call", ASKS("{\"a\":" ROOTS ",\"b\":1}"), false },
+		{ "tools/call", ASKS("{\"a\":\"roots/list\"}"), false },
+		{ "tools/call",
+		  ASKS("{\"a\":{\"method\":\"sampling/createMessage\",\"params\":{}}}"), false },
+		{ "tools/call", ASKS("{\"a\":{\"method\":\"tasks/get\"}}"), false },
+		{ "tools/call", ASKS("{\"a\":{\"method\":\"notifications/tools/list_changed\"}}"),
+		  false },
+		{ "tools/call", ASKS("{\"a\":{\"method\":\"ping\"}}"), false },
+		{ "tools/call", ASKS("{\"a\":{\"method\":\"elicitation/create\",\"params\":{}}}"),
+		  true },
+		{ "tools/call",
+		  ASKS("{\"a\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\"}}}"),
+		  false },
+		{ "tools/call", ASKS("{\"a\":{\"method\":\"roots/list\",\"m\\u0065thod\":\"x\"}}"),
+		  false },
+	};
+#undef ROOTS
+#undef ASKS
+
+	router.limits = scan_limits_none;
+	router.seal_keys = keys;
+	principal = (struct principal){ .identity = ann, .set = &router.sessions.principals };
+	client.capabilities =
+		mem_strdup("{\"roots\":{},\"elicitation\":{},\"tasks\":{},\"tools\":{}}");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (may_be_answered(rows[i].method, rows[i].result) != rows[i].may)
+			fail_msg("%s", rows[i].result);
+	free(client.capabilities);
+}
+
+/* And no more requests, nor a longer state, than we take back. */
+static void what_servers_ask_is_bounded(void **state)
+{
+	struct buf text = { 0 };
+
+	router.limits = scan_limits_none;
+	router.seal_keys = keys;
+	principal = (struct principal){ .identity = ann, .set = &router.sessions.principals };
+	client.capabilities = mem_strdup("{\"roots\":{}}");
+	for (int count = 64; count <= 65; count++) {
+		text.len = 0;
+		buf_append_str(&text, "{\"inputRequests\":{");
+		for (int i = 0; i < count; i++)
+			buf_printf(&text, "%s\"k%d\":{\"method\":\"roots/list\"}", i > 0 ? "," : "",
+				   i);
+		buf_append_str(&text, "}}");
+		assert_int_equal(may_be_answered("tools/call", buf_terminate(&text)), count == 64);
+	}
+	for (size_t more = 0; more < 2; more++) {
+		size_t size = SEAL_TEXT_MAX - 2 + more;
+
+		text.len = 0;
+		buf_append_str(&text, "{\"requestState\":\"");
+		memset(buf_reserve(&text, size), 'x', size);
+		text.len += size;
+		buf_append_str(&text, "\"}");
+		assert_int_equal(may_be_answered("tools/call", buf_terminate(&text)), more == 0);
+	}
+	buf_fini(&text);
+	free(client.capabilities);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -331,6 +457,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(unknown_kinds_are_refused),
 	TEST(what_is_no_text_of_ours_is_refused),
 	TEST(size_is_bounded),
+	TEST(what_servers_may_ask),
+	TEST(what_servers_ask_is_bounded),
 };
 
 int main(void)
