@@ -175,6 +175,29 @@ static void a_denied_session_does_not_go_on(void **state)
 	}
 }
 
+/* Nor does one of which anything is damaged: all of it is needed. */
+static void a_damaged_session_does_not_go_on(void **state)
+{
+	static const char *const names[] = { "\"initialize\":", "\"began\":",  "\"offers\":",
+					     "\"tells\":",      "\"agreed\":", "\"owner\":",
+					     "\"server\":" };
+	struct buf *line;
+
+	end(keep(), REASON_DRAINING);
+	line = &container_of(kept->asleep.next, struct kept_session, link)->line;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char *at = memmem(line->data, line->len, names[i], strlen(names[i])), was;
+
+		assert_non_null(at);
+		at += strlen(names[i]);
+		was = *at;
+		*at = 'x';
+		assert_null(wake_as(alice, REASON_NONE));
+		*at = was;
+	}
+	end(wake_as(alice, REASON_NONE), REASON_DELETED);
+}
+
 /* REL-54: what each that sleeps says is read once, however many names are denied. */
 static void denials_read_each_once(void **state)
 {
@@ -426,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_session_goes_on),   CASE(a_denied_session_does_not_go_on),
+		CASE(a_session_goes_on),   CASE(a_damaged_session_does_not_go_on),
 		CASE(a_session_goes_on),   CASE(denials_read_each_once),
 		CASE(how_a_session_ends),  CASE(nobody_comes_back),
 		CASE(it_cannot_go_on_now), CASE(they_are_too_many),

@@ -220,6 +220,12 @@ static bool is_background(const struct pool *pool)
 	return list_is_empty(&pool->joining) && !pool_is_waited_for(pool);
 }
 
+static void note_sooner(uint64_t *soonest_ms, uint64_t wait_ms)
+{
+	if (wait_ms < *soonest_ms)
+		*soonest_ms = wait_ms;
+}
+
 /* ---- what is idle ---- */
 
 /* Whether neither side owes the other a response. */
@@ -315,7 +321,7 @@ static struct pool *process_slots_find_idle(const struct process_slots *slots,
 			continue;
 		wait_ms = process_slots_wait_for(pool, to);
 		if (wait_ms > 0)
-			*wait_ms_r = wait_ms < *wait_ms_r ? wait_ms : *wait_ms_r;
+			note_sooner(wait_ms_r, wait_ms);
 		else if (best == NULL || goes_before(pool, best))
 			best = pool;
 	}
@@ -443,8 +449,8 @@ static uint64_t retire_for_all(struct process_slots *slots)
 			pool->holder->coming++;
 			pool->is_promised = true;
 			retire(slots, busy);
-		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
-			soonest_ms = RETIRE_AFTER_MS - waited_ms;
+		} else {
+			note_sooner(&soonest_ms, RETIRE_AFTER_MS - waited_ms);
 		}
 	}
 	return soonest_ms;
@@ -621,7 +627,7 @@ static void pass_over(struct process_slots *slots, const struct server *server)
 /* Returns when to look again; UINT64_MAX: when something has changed. */
 static uint64_t look_for_all(struct process_slots *slots)
 {
-	uint64_t soonest_ms = UINT64_MAX, retire_ms;
+	uint64_t soonest_ms = UINT64_MAX;
 	struct pool *pool;
 
 	LIST_FOREACH(node, &slots->waiting)
@@ -638,15 +644,15 @@ static uint64_t look_for_all(struct process_slots *slots)
 		idle = process_slots_find_idle(slots, pool->server, pool, &wait_ms);
 		if (idle == NULL) {
 			(void)stop_idle(pool);
-			soonest_ms = wait_ms < soonest_ms ? wait_ms : soonest_ms;
+			note_sooner(&soonest_ms, wait_ms);
 			pass_over(slots, pool->server);
 			continue;
 		}
 		process_slots_await(pool, pool_own_upstream(idle));
 		process_slots_put_to_sleep(pool->awaited, REASON_RECLAIMED);
 	}
-	retire_ms = retire_for_all(slots);
-	return retire_ms < soonest_ms ? retire_ms : soonest_ms;
+	note_sooner(&soonest_ms, retire_for_all(slots));
+	return soonest_ms;
 }
 
 static void on_look(struct task *task)
@@ -815,10 +821,9 @@ static uint64_t wait_ms_of(const struct process_slots *slots, const struct serve
 
 	LIST_FOREACH(node, &slots->awake) {
 		const struct pool *pool = process_slots_pool_at(node);
-		uint64_t wait_ms = is_of_use(pool->server, server) ? free_in_ms(pool) : UINT64_MAX;
 
-		if (wait_ms < least_ms)
-			least_ms = wait_ms;
+		if (is_of_use(pool->server, server))
+			note_sooner(&least_ms, free_in_ms(pool));
 	}
 	return least_ms;
 }

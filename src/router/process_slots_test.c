@@ -305,6 +305,7 @@ static void whose_place_is_taken(bool is_shared)
 	theirs[1] = make_waiting(2, &servers[0], A, is_shared);
 	assert_true(process_slots_find_place(newcomer));
 	theirs[2] = make_waiting(3, &servers[0], B, is_shared);
+	make_waiting(6, &servers[1], A, is_shared); /* her newest, but not here */
 	assert_null(refused);
 	assert_true(process_slots_find_place(newcomer));
 	assert_ptr_equal(refused, theirs[1]); /* the newest of who has most */

@@ -338,18 +338,19 @@ static void what_leaves_is_waited_for(void **state)
 /* Also one that begins to go meanwhile, or that another one waited for who has gone. */
 static void what_leaves_later_is_waited_for(void **state)
 {
-	struct client *leaves = begin_as(alice, 0);
-	struct front *front, *next;
+	struct front *leaves, *front, *next;
 
 	servers[0].conf.pool_max = 1;
 	servers[0].conf.stop_grace_ms = 60000;
-	request(leaves, CALL("1"));
-	hears(process(0), CALL("2"));
+	leaves = open_session_as(alice, INITIALIZE_WITH("")); /* its process does not answer */
 	front = open_session_as(bob, INITIALIZE_WITH(""));
 	next = open_session(INITIALIZE_WITH(""));
-	session_end(leaves->session, REASON_DELETED);
-	pass(9000);
+	session_end(leaves->call.client->session, REASON_PEER_CLOSED);
+	settle();
+	pass(QUEUE_TIMEOUT_MS);
 	is_open(front);
+	is_failed(next, REASON_OVER_LIMIT);
+	next = open_session(INITIALIZE_WITH(""));
 	session_end(front->call.client->session, REASON_PEER_CLOSED);
 	settle();
 	pass(QUEUE_TIMEOUT_MS);
