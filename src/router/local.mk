@@ -120,7 +120,10 @@ src_router_listen_test_SOURCES = src/router/listen_test.c $(ERA_STAGE)
 src_router_listen_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_era_test_SOURCES = src/router/era_test.c $(ERA_STAGE)
 src_router_era_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/task_test
+check_PROGRAMS += src/router/task_test src/router/in_flight_test
+src_router_in_flight_test_SOURCES = src/router/in_flight_test.c src/router/request_stage.c src/router/request_stage.h \
+	$(ERA_STAGE)
+src_router_in_flight_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_task_test_SOURCES = src/router/task_test.c src/router/request_stage.c src/router/request_stage.h \
 	$(ERA_STAGE)
 src_router_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

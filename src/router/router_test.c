@@ -1779,7 +1779,31 @@ static void cancelled_calls_may_end_the_session(void **state)
 	is_failed(two, REASON_PEER_CLOSED);
 }
 
+/* What a client does not understand of its server's revision; a process that is shared has no tasks of 2025-11-25. */
+static void what_clients_lack(void **state)
+{
+	const struct revision *newest = revision_newest();
+	struct client client = { .revision = newest };
+	char class[] = "{}";
+	struct pool pool = { .class = NULL };
+	struct upstream upstream = { .revision = newest };
+
+	assert_int_equal(client_lacks(&client, NULL), 0);
+	assert_int_equal(client_lacks(&client, &upstream), 0); /* of no pool any more */
+	upstream.pool = &pool;
+	assert_int_equal(client_lacks(&client, &upstream), 0);
+	pool.class = class;
+	assert_int_equal(client_lacks(&client, &upstream), REVISION_TASKS);
+	client.revision = revision_find(SLICE_LIT("2025-06-18"));
+	pool.class = NULL;
+	assert_int_equal(client_lacks(&client, &upstream),
+			 newest->features & ~client.revision->features);
+	upstream.revision = NULL; /* it has not answered yet */
+	assert_int_equal(client_lacks(&client, &upstream), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(what_clients_lack),
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
 	TEST(handshake_is_lenient_to_servers),
