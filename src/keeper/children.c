@@ -678,15 +678,15 @@ size_t children_poll_fill(const struct children *children, struct pollfd *polls_
 	return count;
 }
 
-/* Returns whether there was a verdict. The write end closes when exec succeeds, or in death. */
-static bool row_read_verdict(struct children *children, struct row *row)
+/* If there is one. The write end closes when exec succeeds, or in death. */
+static void row_read_verdict(struct children *children, struct row *row)
 {
 	struct launch_verdict verdict;
 	ssize_t n = read(row->verdict_fd, &verdict, sizeof(verdict));
 
 	CHECK(row->state == ROW_STARTING && row->verdict_fd >= 0);
 	if (n < 0)
-		return false;
+		return;
 	if (n == (ssize_t)sizeof(verdict)) {
 		row->error = verdict.error;
 		log_spawn_failed(children, row, &verdict);
@@ -696,7 +696,6 @@ static bool row_read_verdict(struct children *children, struct row *row)
 		    LOG_INT("pid", row->pid), LOG_INT("child", row->id));
 	}
 	row_set_state(children, row, ROW_RUNNING);
-	return true;
 }
 
 void children_read_verdicts(struct children *children)
@@ -737,8 +736,8 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 
 	CHECK(row != NULL && row->state != ROW_ENDED);
 	/* It may have ended before its verdict was read. */
-	if (row->state == ROW_STARTING && !row_read_verdict(children, row))
-		row_set_state(children, row, ROW_RUNNING);
+	if (row->state == ROW_STARTING)
+		row_read_verdict(children, row);
 	LOG(CHILD_REAPED, LOG_STR("server", row_server_name(children, row)), LOG_INT("pid", pid),
 	    LOG_INT("child", row->id),
 	    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
@@ -1081,10 +1080,4 @@ void children_set_reaper(struct children *children)
 {
 	reaper_list(children, &children->starting);
 	reaper_list(children, &children->others);
-}
-
-void children_fini(struct children *children)
-{
-	map_fini(&children->by_id);
-	map_fini(&children->by_pid);
 }

@@ -65,8 +65,6 @@ struct children {
 /* All are borrowed. */
 void children_init(struct children *children, const struct server_slots *slots,
 		   struct launch *launch, struct reaper *reaper, struct cgroups *cgroups);
-/* Frees the table, which has none but those that cannot be killed. */
-void children_fini(struct children *children);
 
 /* The configuration has changed: logs what has to be logged once about each new server. */
 void children_note_servers(const struct children *children);

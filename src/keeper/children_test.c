@@ -175,7 +175,8 @@ static int end(void **state)
 	assert_false(children_has_untold(&children));
 	for (size_t i = 0; i < slots.table.server_count; i++)
 		assert_int_equal(slots.slots[i].starts.processes, 0);
-	children_fini(&children);
+	map_fini(&children.by_id);
+	map_fini(&children.by_pid);
 	launch_fini(&launch);
 	config = server_slots_fini(&slots);
 	config_free(&config);
@@ -444,6 +445,52 @@ static void no_process_runs_without_its_limits(void **state)
 	run(2, A);
 	close(cgroups.fd);
 	cgroups.fd = -1;
+}
+
+/* Nothing is left open of one that could not be started. */
+static void without_descriptors_none_is_started(void **state)
+{
+	int first = dup(told);
+	struct rlimit before, now;
+	uint64_t child = 0;
+
+	close(first);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (;;) {
+		now = (struct rlimit){ (rlim_t)first + child++, before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+		ask((struct ipc_message){ .type = IPC_START, .start = { child, B } });
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		if (children.starting_count > 0)
+			break;
+		assert_int_equal(hear(IPC_FAILED).failed.error, EMFILE);
+		assert_int_equal(dup(told), first);
+		close(first);
+	}
+	assert_true(child > 8);
+	assert_int_equal(count_logged("child_spawn_failed"), 1); /* for the same reason */
+}
+
+/* Once, of each server: a number that another server has from now on is another one, a name is the same. */
+static void what_a_server_may_is_logged_once(void **state)
+{
+	struct config_server *b = &slots.table.servers[B];
+	const char *own = b->conf.name;
+	size_t by_root = geteuid() == 0;
+
+	assert_int_equal(count_logged("server_is_root server=a"), by_root);
+	assert_int_equal(count_logged("server_is_root server=off"), 0);
+	children_note_servers(&children);
+	assert_int_equal(count_logged("server_is_root server=a"), by_root);
+	for (int i = 0; i < 2; i++) {
+		b->conf.name = (char *)(uintptr_t)(i == 0 ? slots.table.servers[A].conf.name : "c");
+		slots.slots[B].starts.is_logged = false;
+		children_note_servers(&children);
+		assert_true(slots.slots[B].starts.is_logged);
+	}
+	assert_int_equal(count_logged("server_is_root server=a"), by_root);
+	assert_int_equal(count_logged("server_is_root server=c"), by_root);
+	b->conf.name = (char *)(uintptr_t)own;
 }
 
 /* ---- bounds ---- */
@@ -783,6 +830,8 @@ int main(void)
 		TEST(what_does_not_fit_is_told_later),
 		TEST(what_becomes_of_a_start_is_logged),
 		TEST(no_process_runs_without_its_limits),
+		TEST(without_descriptors_none_is_started),
+		TEST(what_a_server_may_is_logged_once),
 		TEST(processes_have_a_bound),
 		TEST(starts_have_a_bound_each_second),
 		TEST(whoever_does_not_listen_may_not_ask),

@@ -1095,28 +1095,13 @@ static void keeper_finish(struct keeper *keeper)
 	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
 }
 
-/* Leaves the descriptors and flags of the process as they were before keeper_run. */
+/* What others would see of it afterwards; all else goes with the process. */
 static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper_config(keeper), &keeper->listeners);
-	handover_fini(&keeper->upgrade->from);
-	certificates_fini(&keeper->certificates);
-	announcement_fini(&keeper->announcement);
-	children_fini(&keeper->children);
 	cgroups_close(&keeper->cgroups);
-	launch_fini(&keeper->launch);
-	records_pipe_close(&keeper->log_relay.pipe);
-	fetcher_process_fini(&keeper->fetcher);
-	reload_fini(&keeper->reload);
-	close(keeper->gateway_config);
-	close(keeper->gateway_deny);
-	close(keeper->gateway_seal);
-	close(keeper->gateway_pipes);
-	close(keeper->gateway_streams);
-	close(keeper->signal_fd);
-	log_set_fd(STDERR_FILENO);
-	log_file_close(&keeper->log_fd);
-	prctl(PR_SET_DUMPABLE, 1);
+	fetcher_process_fini(&keeper->fetcher); /* its last lines of the log */
+	prctl(PR_SET_DUMPABLE, 1);              /* for whoever looks for what was not freed */
 }
 
 int keeper_run(struct config **config, const struct config_request *request,

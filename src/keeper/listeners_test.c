@@ -478,6 +478,119 @@ static void the_usual_place_may_stay_anothers(void **state)
 	config_free(&config);
 }
 
+/* ---- another program ---- */
+
+/* The line of that name: its descriptor, 0: it has none. */
+static int given(const struct handover *to, const char *word, const char *value)
+{
+	char *wanted = filled(value, 0);
+	const char *line;
+	size_t at = 0;
+	int fd = 0, n = 0, found = -1;
+
+	while (found < 0 && (line = handover_next(to, word, &at)) != NULL)
+		if (strcmp(line, wanted) == 0)
+			found = 0;
+		else if (sscanf(line, "%d %n", &fd, &n) == 1 && strcmp(line + n, wanted) == 0)
+			found = fd;
+	free(wanted);
+	return found;
+}
+
+static void the_next_program_gets_what_is_open(void **state)
+{
+	struct config *config =
+		load("listen: [{address: '127.0.0.1:0'}, {address: 'unix:@/s'}]\nadmin: {metrics: "
+		     "'unix:@/metrics'}\n" SERVERS,
+		     0);
+	struct error err = { ERROR_NONE, "" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct handover to = { .fds = NULL };
+		pid_t other = 0;
+		int *fds;
+
+		if (i == 1) {
+			assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+			other = start_other();
+		}
+		fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
+		assert_non_null(fds);
+		listeners_hand_over(config, fds, &to);
+		assert_int_equal(given(&to, "listener", "127.0.0.1:0"), fds[0]);
+		assert_int_equal(given(&to, "listener", "unix:@/s"), fds[1]);
+		assert_int_equal(given(&to, "listener", "unix:@/metrics"),
+				 fds[2 + LISTENER_METRICS]);
+		/* Beside another daemon's it is made anew. */
+		assert_int_equal(given(&to, "listener", "auto"),
+				 i == 0 ? fds[2 + LISTENER_ADMIN] : -1);
+		assert_int_equal(given(&to, "made", "@/mcpgated"), i == 0 ? 0 : -1);
+		assert_int_equal(to.fd_count, i == 0 ? 4 : 3);
+		to.fd_count = 0;
+		handover_fini(&to);
+		listeners_close(config, &fds);
+		if (i == 1) {
+			end_other(other);
+			assert_int_equal(unlink(in(USUAL)), 0);
+			assert_int_equal(rmdir(in("mcpgated")), 0);
+		}
+	}
+	config_free(&config);
+}
+
+#define TAKEN "listen: [{address: 'unix:@/s'}, {address: '127.0.0.1:#'}]\n"
+
+/* As it is; what is not configured any more goes once the gateway is ready, and what was made is removed at the end. */
+static void what_the_program_before_had_is_taken(void **state)
+{
+	int tcp = listen_somewhere(), kept = listen_in("s"), gone = listen_in("gone");
+	unsigned int port = port_of(tcp);
+	struct config *config = load(TAKEN SERVERS, port);
+	struct handover from = { .fds = NULL };
+	struct error err = { ERROR_NONE, "" };
+	int *fds;
+
+	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+	handover_write(&from, "listener nonsense");
+	handover_write(&from, "listener 4000 unix:%s", in("s"));
+	handover_write(&from, "listener %d 127.0.0.1:%u", handover_give(&from, tcp), port);
+	handover_write(&from, "listener %d unix:%s", handover_give(&from, gone), in("gone"));
+	handover_write(&from, "listener %d unix:%s", handover_give(&from, kept), in("s"));
+	handover_write(&from, "made %s", in("mcpgated"));
+	fds = listeners_open(config, &from, &err);
+	assert_non_null(fds);
+	assert_int_equal(fds[0], kept);
+	assert_int_equal(fds[1], tcp);
+	assert_int_equal(count_logged("listen address="), 1); /* the admin socket */
+	assert_int_equal(address_owner(in("gone")), getpid());
+	listeners_drop(&from);
+	assert_false(exists("gone"));
+	assert_int_equal(address_owner(in("s")), getpid());
+	assert_int_equal(count_logged("listen_end address="), 1);
+	handover_fini(&from);
+	listeners_close(config, &fds);
+	assert_false(exists("mcpgated"));
+	config_free(&config);
+}
+
+/* The program before goes on with them. */
+static void what_cannot_be_opened_leaves_what_was_taken(void **state)
+{
+	int tcp = listen_somewhere(), kept = listen_in("s");
+	struct config *config = load(TAKEN "admin: {address: 'off'}\n" SERVERS, port_of(tcp));
+	struct handover from = { .fds = NULL };
+	struct error err = { ERROR_NONE, "" };
+
+	handover_write(&from, "listener %d unix:%s", handover_give(&from, kept), in("s"));
+	assert_null(listeners_open(config, &from, &err));
+	handover_fini(&from);
+	assert_int_equal(address_owner(in("s")), getpid());
+	close(tcp);
+	close(kept);
+	assert_int_equal(unlink(in("s")), 0);
+	config_free(&config);
+}
+
 /* ---- those of the next configuration ---- */
 
 #define NOW "listen: [{address: '127.0.0.1:#'}, {address: 'unix:@/old'}]\nadmin: {address: 'off'}\n"
@@ -491,7 +604,7 @@ static void the_same_sockets_are_kept(void **state)
 	struct config *now = load(NOW SERVERS, port), *next = load(NEXT SERVERS, port);
 	struct next_listeners listeners;
 	struct error err = { ERROR_NONE, "" };
-	int *fds, first;
+	int *fds, first, gateways;
 
 	close(taken);
 	fds = listeners_open(now, &(struct handover){ .fds = NULL }, &err);
@@ -505,7 +618,9 @@ static void the_same_sockets_are_kept(void **state)
 			next_listeners_forget(&listeners);
 		assert_int_equal(exists("new"), i == 1);
 	}
+	gateways = dup(fds[1]); /* it has it open as well, for a while */
 	next_listeners_use(&listeners, now, &fds);
+	close(gateways);
 	assert_int_equal(fds[1], first);
 	assert_int_equal(port_of(first), port);
 	assert_false(exists("old"));
@@ -554,6 +669,9 @@ static const struct CMUnitTest tests[] = {
 	TEST(other_places_are_not_used),
 	TEST(the_usual_place_is_taken_over),
 	TEST(the_usual_place_may_stay_anothers),
+	TEST(the_next_program_gets_what_is_open),
+	TEST(what_the_program_before_had_is_taken),
+	TEST(what_cannot_be_opened_leaves_what_was_taken),
 	TEST(the_same_sockets_are_kept),
 	TEST(what_this_daemon_has_is_in_the_way),
 };

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/unit_test.h"
@@ -83,6 +85,26 @@ static void shared_size_stays(void **state)
 	close(fd);
 }
 
+/* Nor is a descriptor left of it. */
+static void what_cannot_be_written_is_none(void **state)
+{
+	struct rlimit before, now;
+	struct error err = { ERROR_NONE, "" };
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	now = (struct rlimit){ 8, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+	assert_int_equal(memory_file_sealed("test",
+					    SLICE_LIT("too much"
+						      " of it"),
+					    &err),
+			 -1);
+	assert_int_equal(memory_file_shared("test", 9, NULL), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_string_equal(err.text, "cannot make the memory file test: File too large");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +112,7 @@ int main(void)
 		cmocka_unit_test(printed_content_is_sealed),
 		cmocka_unit_test(random_bytes_are_others_each_time),
 		cmocka_unit_test(shared_size_stays),
+		cmocka_unit_test(what_cannot_be_written_is_none),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/unit_test.h"
+#include "keeper/handover.h"
 
 static struct programs programs;
 static struct reaper reaper;
@@ -121,6 +122,23 @@ static void what_is_left_of_cgroups_is_removed(void **state)
 	assert_int_equal(access(directory, F_OK), -1);
 }
 
+/* Those of the program before, whatever is in its directory by now; all or none. */
+static void programs_are_handed_over(void **state)
+{
+	struct handover to = { .fds = NULL };
+	struct programs given, taken;
+
+	for (size_t i = 0; i < PROGRAM_COUNT; i++)
+		given.fds[i] = dup(programs.fds[PROGRAM_REAPER]);
+	programs_hand_over(&given, &to);
+	assert_true(programs_take(&taken, &to));
+	assert_memory_equal(taken.fds, given.fds, sizeof(given.fds));
+	assert_false(programs_take(&taken, &to));
+	assert_int_equal(taken.fds[0], -1);
+	handover_fini(&to);
+	programs_close(&given);
+}
+
 static int teardown(void **state)
 {
 	rmdir(directory);
@@ -136,6 +154,7 @@ int main(void)
 							 with_cgroups),
 		cmocka_unit_test_prestate_setup_teardown(what_is_left_of_cgroups_is_removed, setup,
 							 teardown, with_cgroups),
+		cmocka_unit_test(programs_are_handed_over),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -69,13 +69,6 @@ static void reload_forget(struct reload *reload)
 	file_close(&reload->servers);
 }
 
-void reload_fini(struct reload *reload)
-{
-	CHECK(reload->next == NULL); /* what was not used went with the gateway that judged it */
-	buf_fini(&reload->report);
-	file_close(&reload->report_file);
-}
-
 /* ---- the report ---- */
 
 static void reload_report(struct reload *reload, const char *kind, const char *text)

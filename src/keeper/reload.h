@@ -97,7 +97,6 @@ struct reload {
 };
 
 void reload_init(struct reload *reload, const struct reload_parts *parts);
-void reload_fini(struct reload *reload);
 
 /*
  * For SIGHUP: reopens the log and the audit; reload_do_due does the rest. Requests during a reload
