@@ -110,9 +110,10 @@ static void a_session_goes_on(void **state)
 	assert_true(has("\"initialize\":{\"protocolVersion\":\"2025-06-18\", \"cap"));
 	assert_false(has(id));
 	client->level = 4;
+	assert_true(text_set_add(&client->subscriptions, SLICE_LIT("r:b")));
 	assert_true(text_set_add(&client->subscriptions, SLICE_LIT("r:\\u0061")));
 	kept_session_note(client->kept);
-	assert_true(has(",\"level\":\"error\",\"subscriptions\":[\"r:\\u0061\"]}\n"));
+	assert_true(has(",\"level\":\"error\",\"subscriptions\":[\"r:b\",\"r:\\u0061\"]}\n"));
 	pass(5000);
 	end(client, REASON_DRAINING);
 	assert_true(has(",\"level\":\"error\""));
@@ -337,15 +338,15 @@ static void legs_take_no_room(void **state)
 
 /* ---- shared pools ---- */
 
-/* The last one's process is offered as the pool's whose line is the last of the text. */
-static bool offer_for(const char *id_text)
+/* A process is offered as that of the pool, or the session, with this id. */
+static bool offer_for(const char *id_text, size_t size)
 {
 	struct ipc_message message;
-	unsigned char owner[DIGEST_BYTES + 2];
+	unsigned char owner[IPC_OWNER_BYTES] = { 0 };
 	size_t n;
 
 	assert_int_equal(text_from_base64url(slice_of(id_text, 43), owner, &n), 0);
-	fake_keeper_offer(&keeper, slice_of((const char *)owner, DIGEST_BYTES), &message);
+	fake_keeper_offer(&keeper, slice_of((const char *)owner, size), &message);
 	if (kept_sessions_inherit(kept, &servers[0], &message))
 		return true;
 	for (size_t i = 0; i < message.fd_count; i++)
@@ -425,7 +426,7 @@ static void a_pool_goes_on(void **state)
 		next_gateway_reads(rows[i].before, rows[i].now);
 		exits(process(old), 0);
 		servers[0].is_retired = rows[i].is_retired;
-		assert_int_equal(offer_for(pool_id), rows[i].is_taken);
+		assert_int_equal(offer_for(pool_id, DIGEST_BYTES), rows[i].is_taken);
 		servers[0].is_retired = false;
 		kept_pools_forget_idle(&kept->pools);
 		front = open_session_as(alice, INITIALIZE);
@@ -443,17 +444,64 @@ static void a_pool_goes_on(void **state)
 	}
 }
 
+/* A process of the gateway before that nobody comes for: it is ended when its time is over, and not before. */
+static void is_held_for(const char *line, size_t size, uint64_t ms)
+{
+	struct slice text = text_of();
+	const char *at = memmem(text.p, text.n, line, strlen(line));
+	char owner[43];
+
+	assert_non_null(at);
+	memcpy(owner, at + strlen(line), sizeof(owner));
+	next_gateway_reads(line, line);
+	exits(process(0), 0);
+	assert_true(offer_for(owner, size));
+	for (uint64_t passed = 0; passed < ms; passed += 1000) {
+		assert_false(process(1)->is_eof);
+		pass(1000);
+	}
+	pass(1000);
+	hears_nothing(process(1));
+	assert_true(process(1)->is_eof);
+}
+
+static void what_is_held_of_sessions_has_its_time(void **state)
+{
+	servers[0].conf.sleep_gone_ms = 20000;
+	session_end(keep()->session, REASON_DRAINING);
+	is_held_for("{\"id\":\"", IPC_OWNER_BYTES, 20000);
+}
+
+static void what_is_held_of_pools_has_its_time(void **state)
+{
+	struct front *front;
+
+	servers[0].conf.isolation = ISOLATION_SHARED;
+	servers[0].conf.idle_ms = 20000;
+	front = open_session_as(alice, INITIALIZE);
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), WELCOME);
+	session_end(front->call.client->session, REASON_DELETED);
+	is_held_for("{\"pool\":\"", DIGEST_BYTES, 20000);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_session_goes_on),   CASE(a_denied_session_does_not_go_on),
-		CASE(a_session_goes_on),   CASE(a_damaged_session_does_not_go_on),
-		CASE(a_session_goes_on),   CASE(denials_read_each_once),
-		CASE(how_a_session_ends),  CASE(nobody_comes_back),
-		CASE(it_cannot_go_on_now), CASE(they_are_too_many),
-		CASE(legs_take_no_room),   CASE(a_pool_goes_on),
+		CASE(a_session_goes_on),
+		CASE(a_denied_session_does_not_go_on),
+		CASE(a_damaged_session_does_not_go_on),
+		CASE(denials_read_each_once),
+		CASE(how_a_session_ends),
+		CASE(nobody_comes_back),
+		CASE(it_cannot_go_on_now),
+		CASE(they_are_too_many),
+		CASE(legs_take_no_room),
+		CASE(a_pool_goes_on),
+		CASE(what_is_held_of_sessions_has_its_time),
+		CASE(what_is_held_of_pools_has_its_time),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
