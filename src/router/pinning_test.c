@@ -106,9 +106,22 @@ static void what_a_server_says_of_itself_is_pinned(void **state)
 	assert_said("{'instr\\u0075ctions':'more','x':1}", "{'x':1}");
 	assert_said("{'in\u017ftructions':'more','\u017ferverInfo':{'title':'more'},'x':1}",
 		    "{'\u017ferverInfo':{},'x':1}");
-	assert_said("{'serverInfo':{'version':'2','name':'n','icons':[]}}",
-		    "{'serverInfo':{'version':'2','name':'n'}}");
+	assert_said("{'serverInfo':{'version':'2','name':'n','icons':[]},'x':1}",
+		    "{'serverInfo':{'version':'2','name':'n'},'x':1}");
 	assert_said("{'serverInfo':{'name':'n'}}", "{'serverInfo':{'name':'n'}}");
+}
+
+/* All of it is: what comes after the name, and after other members. */
+static void all_that_a_server_says_is_pinned(void **state)
+{
+	static const char good[] = "{'serverInfo':{'name':'n','title':'t','icons':[]}}";
+
+	server.conf.pin = PIN_ENFORCE;
+	assert_said(good, good);
+	assert_said("{'serverInfo':{'name':'n','version':'2','title':'t','icons':[]}}",
+		    "{'serverInfo':{'name':'n','version':'2','title':'t','icons':[]}}");
+	assert_said("{'serverInfo':{'name':'n','title':'t','icons':[1]}}",
+		    "{'serverInfo':{'name':'n'}}");
 }
 
 /* What is said later for the first time is new. */
@@ -278,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_server_says_of_itself_is_pinned, begin, end),
+		cmocka_unit_test_setup_teardown(all_that_a_server_says_is_pinned, begin, end),
 		cmocka_unit_test_setup_teardown(what_was_not_said_at_first_is_new, begin, end),
 		cmocka_unit_test_setup_teardown(pages_do_not_make_each_others_items_gone, begin,
 						end),
