@@ -10,7 +10,10 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "obs/log.h"
+#include "router/call.h"
+#include "router/client.h"
 #include "router/pages.h"
+#include "router/router.h"
 
 static struct server server;
 static struct server_stats stats;
@@ -252,6 +255,69 @@ static void what_is_no_list_ends_it(void **state)
 	assert_int_equal(server.pins.waiting, 1);
 }
 
+/* What a client gets of this list of tools; NULL: nothing, as it could read another one in it. */
+static void is_shown(const char *result, const char *shown)
+{
+	static const struct scan_limits limits = { 64, 256 };
+	static struct router router;
+	struct client client = { .router = &router, .server = &server };
+	struct call call = { .client = &client, .method = method_find(SLICE_LIT("tools/list")) };
+	at_end(convert_fini) struct convert convert = { 0 };
+	const struct envelope *filtered;
+	struct envelope env;
+	char text[1000], *found;
+
+	snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,'result':%s}", result);
+	assert_int_equal(scan_envelope(spell(text), &limits, SCAN_LENIENT, &env, NULL), 0);
+	filtered = listing_filter(&convert, &call, &env);
+	assert_int_equal(filtered == NULL, shown == NULL);
+	if (shown == NULL)
+		return;
+	assert_int_equal(filtered == &env,
+			 strcmp(result, shown) == 0); /* it is not copied in vain */
+	found = mem_dup_slice(filtered->text);
+	snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,'result':%s}", shown);
+	assert_string_equal(found, spell(text).p);
+	free(found);
+	assert_int_equal(filtered == &env,
+			 strcmp(result, shown) == 0); /* nothing is copied in vain */
+}
+
+/* All other items are shown, in their order, and what stands beside them; unless that could be read instead. */
+static void what_is_denied_is_not_shown(void **state)
+{
+	static const struct slice allow[] = { SLICE("*") }, deny[] = { SLICE("b"), SLICE("B*") };
+	struct permissions *permissions = &server.conf.permissions;
+
+	is_shown("{'tools':[{'name':'b'}]}", "{'tools':[{'name':'b'}]}");
+	permissions->kinds[PERMISSION_TOOL].allow = (struct slices){ allow, ARRAY_LEN(allow) };
+	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ deny, ARRAY_LEN(deny) };
+	permissions_finish(permissions);
+	is_shown("{'tools':[{'name':'a','x':1},{'name':'c'}],'y':2}",
+		 "{'tools':[{'name':'a','x':1},{'name':'c'}],'y':2}");
+	is_shown(
+		"{'x':0,'tools':[{'name':'b'},{'name':'a','x':1},{'name':'\\u0062'},{'name':'c'}],'y':2,'nextCursor':'n'}",
+		"{'x':0,'tools':[{'name':'a','x':1},{'name':'c'}],'y':2,'nextCursor':'n'}");
+	is_shown("{'tools':[{'name':'a'},{'name':'b'}]}", "{'tools':[{'name':'a'}]}");
+	is_shown("{'tools':[{'name':'b'}]}", "{'tools':[]}");
+	is_shown("{'tools':[{}, {'name':1}]}", "{'tools':[]}");
+	is_shown("{'tools':{'name':'b'}}", "{'tools':{'name':'b'}}");
+	is_shown("{'tools':[{'name':'a'}],'Tools':[]}", NULL);
+	permissions_free(permissions);
+	*permissions = (struct permissions){ .roles = NULL };
+}
+
+/* SEC-65: nothing else that a model could read either. */
+static void only_what_is_approved_is_shown(void **state)
+{
+	server.conf.pin = PIN_ENFORCE;
+	look("{'tools':[{'name':'a'},{'name':'c'}]}", 0);
+	look("{'tools':[{'name':'a'},{'name':'b'},{'name':'c','x':1}]}", 0);
+	is_shown(
+		"{'y':1,'tools':[{'name':'a'},{'name':'b'},{'name':'c'}],'nextCursor':'n','z':2,'ttlMs':1}",
+		"{'tools':[{'name':'a'}],'nextCursor':'n','ttlMs':1}");
+}
+
 static const char *find_withheld(const char *message)
 {
 	static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
@@ -302,6 +368,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(slow_names_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_no_list_ends_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_new_is_withheld, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_denied_is_not_shown, begin, end),
+		cmocka_unit_test_setup_teardown(only_what_is_approved_is_shown, begin, end),
 		cmocka_unit_test_setup_teardown(notifications_that_are_calls_are_withheld, begin,
 						end),
 	};
