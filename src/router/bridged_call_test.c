@@ -4,6 +4,7 @@
 
 #include "router/request_stage.h"
 
+#define ERROR(id, code) "{'jsonrpc':'2.0','id':" id ",'error':{'code':" code ",'message':'m'}}"
 #define CAN "'elicitation':{}"
 #define ASKS(id, more)                                                                            \
 	"{'jsonrpc':'2.0','id':" id ",'method':'elicitation/create','params':{'message':'m'" more \
@@ -146,6 +147,28 @@ static void what_was_asked_in_vain_is_named(void **state)
 	was_answered(asker, 400,
 		     "{'jsonrpc':'2.0','id':1,'error':{'code':-32021,'message':'Missing required "
 		     "client capability','data':{'requiredCapabilities':{'roots':{}}}}}");
+}
+
+/* Not where it may have been for another call, or for none. */
+static void what_was_asked_for_another_is_not_named(void **state)
+{
+	struct asker *askers[3];
+
+	for (size_t i = 0; i < ARRAY_LEN(askers); i++) {
+		askers[i] = ask(ASK_TOOL("1", "", ""));
+		if (i == 0)
+			get_ready(0);
+		reads_one(0);
+		says(process(0), "{'jsonrpc':'2.0','id':7,'method':'roots/list'}");
+		if (i != 1)
+			continue; /* it has two calls, and then one */
+		says(process(0), ERROR("2", "-32000"));
+		says(process(0), ERROR("3", "-32000"));
+		says(process(0), "{'jsonrpc':'2.0','id':8,'method':'roots/list'}");
+	}
+	was_answered(askers[1], 0, ERROR("1", "-32000"));
+	says(process(0), ERROR("4", "-32000"));
+	assert_int_equal(askers[2]->http_status, 400);
 }
 
 /* bridging.md §2.5: there are no tasks between the eras; what a server says of one all the same is left as it is. */
@@ -693,6 +716,7 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(servers_are_told_nothing),
 	BRIDGE_TEST(what_is_not_offered_is_not_found),
 	BRIDGE_TEST(what_was_asked_in_vain_is_named),
+	BRIDGE_TEST(what_was_asked_for_another_is_not_named),
 	BRIDGE_TEST(tasks_are_no_word_for_it),
 	BRIDGE_TEST(each_request_says_what_it_hears),
 	BRIDGE_TEST(the_next_request_hears_it),
