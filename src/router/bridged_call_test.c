@@ -610,7 +610,9 @@ static bool judge_again(struct call *call, const struct envelope *env,
 			struct call_refusal *refusal_r)
 {
 	assert_ptr_equal(call, judged);
-	*refusal_r = (struct call_refusal){ .code = -32602, .text = "not any more" };
+	*refusal_r = (struct call_refusal){
+		.code = -32602, .text = "not any more", .rule = RULE_SCHEMA, .word = "denied"
+	};
 	return judged_as;
 }
 
@@ -639,6 +641,8 @@ static void who_has_waited_is_judged_again(void **state)
 	hears_nothing(process(0));
 	was_answered(asker, 0,
 		     "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'not any more'}}");
+	assert_int_equal(asker->call.refused_by, RULE_SCHEMA); /* as its record says */
+	assert_string_equal(asker->call.refused_as, "denied");
 }
 
 static void who_may_still_goes_on(void **state)
