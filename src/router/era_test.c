@@ -511,6 +511,30 @@ static void tasks_are_rewritten(void **state)
 		     "modelcontextprotocol/serverInfo':{'name':'s'}}}");
 }
 
+/* What a client is offered is of its own revision: tasks are of another one, and those of the modern era are no word for it. */
+static void no_tasks_are_offered_to_older_clients(void **state)
+{
+	struct front *front;
+
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.era = ERA_LEGACY;
+	front = open_session(INITIALIZE);
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), WELCOME);
+	assert_non_null(strstr(buf_terminate(&front->response), "\"listChanged\""));
+	assert_null(strstr(buf_terminate(&front->response), "\"tasks\""));
+}
+
+static void no_modern_tasks_are_offered_to_legacy_clients(void **state)
+{
+	struct front *front = open_session(INITIALIZE_WITH(""));
+
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), DISCOVERED_WITH("'tools':{},'extensions':{'x/y':{},'" META "tasks':{}}"));
+	assert_non_null(strstr(buf_terminate(&front->response), "\"x/y\""));
+	assert_null(strstr(buf_terminate(&front->response), "/tasks"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +556,8 @@ int main(void)
 		ERA_TEST(session_may_end_before_the_verdict),
 		ERA_TEST(configured_era_is_final),
 		ERA_TEST(contradiction_clears_the_verdict),
+		MODERN_TEST(no_modern_tasks_are_offered_to_legacy_clients),
+		MODERN_TEST(no_tasks_are_offered_to_older_clients),
 		MODERN_TEST(calls_are_translated),
 		MODERN_TEST(values_of_tools_are_objects),
 		MODERN_TEST(errors_are_translated),

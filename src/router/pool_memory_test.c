@@ -244,7 +244,9 @@ static void memories_of_one_caller_are_bounded(void **state)
 {
 	size_t count = 0;
 
+	servers[1].conf = servers[0].conf;
 	lists_and_sleeps(open_session_as(bob, INITIALIZE), count++, TOOLS("2", ""));
+	lists_and_sleeps(open_session_at(&servers[1], alice, KIND("a")), count++, TOOLS("2", ""));
 #define LOOK(name) lists_and_sleeps(open_session_as(alice, KIND(name)), count++, TOOLS("2", ""))
 	LOOK("a");
 	LOOK("b");
@@ -254,11 +256,12 @@ static void memories_of_one_caller_are_bounded(void **state)
 	LOOK("f");
 	LOOK("g");
 	LOOK("h");
-	assert_int_equal(router.pool_memories.count, 9);
+	assert_int_equal(router.pool_memories.count, 10);
 	LOOK("i");
 	pass(0);
-	assert_int_equal(router.pool_memories.count, 9);
+	assert_int_equal(router.pool_memories.count, 10);
 	is_served_at_once(open_session_as(bob, INITIALIZE));
+	is_served_at_once(open_session_at(&servers[1], alice, KIND("a")));
 	is_served_at_once(open_session_as(alice, KIND("b")));
 	is_served_at_once(open_session_as(alice, KIND("i")));
 	is_open(open_session_as(alice, KIND("a")));
