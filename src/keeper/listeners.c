@@ -291,7 +291,7 @@ static bool listens_on(pid_t pid, unsigned int port)
 	return listens;
 }
 
-/* Whether the daemon at the admin socket of this configuration has the port: then it is this daemon. */
+/* Whether the daemon at the admin socket of this configuration has the port, which is taken: then it is this daemon. */
 static bool is_own_port(const struct config *config, const char *address, pid_t daemon)
 {
 	const char *admin = config->admin_address, *user = getenv("XDG_RUNTIME_DIR");
@@ -300,9 +300,7 @@ static bool is_own_port(const struct config *config, const char *address, pid_t 
 	pid_t owner;
 
 	if (daemon > 0)
-		return port != 0 && listens_on(daemon, port);
-	if (admin == NULL || port == 0)
-		return false;
+		return listens_on(daemon, port);
 	if (strncmp(admin, "unix:", 5) == 0)
 		snprintf(path, sizeof(path), "%s", admin + 5);
 	else if (user != NULL)

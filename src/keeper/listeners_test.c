@@ -66,12 +66,13 @@ static char *filled(const char *text, unsigned int port)
 
 /* What listeners_check says of the configuration that is being read. */
 static struct config_problems seen, warned;
+static pid_t running; /* the daemon that asks; 0: none is known */
 
 static void check(const struct config_request *request, const struct config *config,
 		  const struct tree *root, struct config_problems *problems,
 		  struct config_problems *warnings)
 {
-	listeners_check(config, root, 0, &seen, &warned);
+	listeners_check(config, root, running, &seen, &warned);
 }
 
 static struct config *load(const char *yaml, unsigned int port)
@@ -180,12 +181,29 @@ static int tear_down(void **state)
 
 /* ---- what could not be opened ---- */
 
+/* Either is a part of the only one that is told; NULL: none is. */
+static void expect(const char *yaml, unsigned int port, const char *problem, const char *warning)
+{
+	char *wanted = filled(problem != NULL ? problem : "", port);
+	char *warned_of = filled(warning != NULL ? warning : "", port);
+	char *text = mem_printf("%s" SERVERS, yaml);
+	struct config *config = load(text, port);
+
+	if (seen.count != (problem != NULL) || warned.count != (warning != NULL) ||
+	    (seen.count > 0 && strstr(seen.items[0], wanted) == NULL) ||
+	    (warned.count > 0 && strstr(warned.items[0], warned_of) == NULL))
+		fail_msg("%s: %s %s", yaml, seen.count > 0 ? seen.items[0] : "-",
+			 warned.count > 0 ? warned.items[0] : "-");
+	config_free(&config);
+	free(wanted);
+	free(warned_of);
+	free(text);
+}
+
 static void addresses_are_tried(void **state)
 {
 	static const struct {
-		const char *yaml;
-		const char *problem; /* a part of the only one; NULL: none */
-		const char *warning;
+		const char *yaml, *problem, *warning;
 	} rows[] = {
 		{ "listen: [{address: '127.0.0.1:0'}]\n", NULL, NULL },
 		{ "listen: [{address: '127.0.0.1:0'}, {address: '127.0.0.1:#'}]\n", NULL,
@@ -207,27 +225,58 @@ static void addresses_are_tried(void **state)
 	};
 	int taken = listen_somewhere(), own = listen_in("own");
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct config *config;
-		char *problem =
-			filled(rows[i].problem != NULL ? rows[i].problem : "", port_of(taken));
-		char *warning =
-			filled(rows[i].warning != NULL ? rows[i].warning : "", port_of(taken));
-		char *yaml = mem_printf("%s" SERVERS, rows[i].yaml);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		expect(rows[i].yaml, port_of(taken), rows[i].problem, rows[i].warning);
+	close(own);
+	assert_int_equal(unlink(in("own")), 0);
+	/* At the usual place, too, it is this one. */
+	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+	own = listen_in(USUAL);
+	expect("listen: [{address: '127.0.0.1:#'}]\n", port_of(taken), NULL, NULL);
+	close(own);
+	close(taken);
+	assert_int_equal(unlink(in(USUAL)), 0);
+	assert_int_equal(rmdir(in("mcpgated")), 0);
+}
 
-		config = load(yaml, port_of(taken));
-		if (seen.count != (rows[i].problem != NULL) ||
-		    warned.count != (rows[i].warning != NULL) ||
-		    (seen.count > 0 && strstr(seen.items[0], problem) == NULL) ||
-		    (warned.count > 0 && strstr(warned.items[0], warning) == NULL))
-			fail_msg("%s: %s %s", rows[i].yaml, seen.count > 0 ? seen.items[0] : "-",
-				 warned.count > 0 ? warned.items[0] : "-");
-		config_free(&config);
-		free(problem);
-		free(warning);
-		free(yaml);
+/* Of a daemon that asks it is known which it is: what another one has is no matter of a moment. */
+static void the_ports_of_the_daemon_that_asks_are_its_own(void **state)
+{
+	int taken = listen_somewhere();
+
+	running = getpid();
+	expect("listen: [{address: '127.0.0.1:#'}]\n", port_of(taken), NULL, NULL);
+	running = 1;
+	expect("listen: [{address: '127.0.0.1:#'}]\n", port_of(taken),
+	       "listen[0].address: cannot listen on 127.0.0.1:# now: Address already in use", NULL);
+	expect("admin: {metrics: '127.0.0.1:#'}\n", port_of(taken), "admin.metrics: cannot", NULL);
+	expect("admin: {page: '127.0.0.1:#'}\n", port_of(taken), "admin.page: cannot", NULL);
+	running = 0;
+	close(taken);
+}
+
+/* A daemon of this user is running, and the port is somebody else's. */
+static void the_port_of_another_program_is_told(void **state)
+{
+	int taken = listen_somewhere(), own = listen_in("own");
+	unsigned int port = port_of(taken);
+	struct config *config;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
 	}
 	close(taken);
+	config =
+		load("listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'unix:@/own'}\n" SERVERS,
+		     port);
+	assert_int_equal(warned.count, 1);
+	assert_int_equal(seen.count, 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	config_free(&config);
 	close(own);
 	assert_int_equal(unlink(in("own")), 0);
 }
@@ -336,6 +385,7 @@ static void the_usual_place_is_made_and_goes(void **state)
 		assert_int_equal(lstat(in(name), &st), 0);
 		assert_int_equal(st.st_mode & 0777, 0600);
 		assert_int_equal(listeners_do_due(), UINT64_MAX);
+		assert_int_equal(count_logged("listen address="), 2 * (i + 1));
 		listeners_close(config, &fds);
 		assert_false(exists(name));
 		assert_int_equal(exists("mcpgated"), i == 1);
@@ -376,6 +426,44 @@ static void other_places_are_not_used(void **state)
 			assert_int_equal(rmdir(in("mcpgated")), 0);
 		else if (i < 4)
 			assert_int_equal(unlink(in("mcpgated")), 0);
+	}
+	config_free(&config);
+}
+
+/* Of another user, or of a daemon that was started without any. */
+static void without_a_place_there_is_no_admin_socket(void **state)
+{
+	struct config *config = load(PLAIN, 0);
+	struct error err = { ERROR_NONE, "" };
+	uid_t user = geteuid();
+
+	for (unsigned int i = 0; i < 3; i++) {
+		bool is_anothers = i == 2 && user == 0;
+		int *fds;
+
+		if (i == 0)
+			setenv("XDG_RUNTIME_DIR", "no/absolute/path", 1);
+		else
+			unsetenv("XDG_RUNTIME_DIR");
+		if (is_anothers) {
+			setenv("XDG_RUNTIME_DIR", directory, 1);
+			assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+			assert_int_equal(chown(in("mcpgated"), 65534, 0), 0);
+		} else if (user == 0) {
+			assert_int_equal(seteuid(65534), 0); /* root has one */
+		}
+		fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
+		assert_int_equal(seteuid(user), 0);
+		assert_non_null(fds);
+		assert_int_equal(fds[1 + LISTENER_ADMIN], -1);
+		assert_int_equal(count_logged(
+					 "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set"),
+				 is_anothers ? 2 : i + 1);
+		assert_int_equal(count_logged("must be a directory that belongs to this user"),
+				 is_anothers);
+		listeners_close(config, &fds);
+		if (is_anothers)
+			assert_int_equal(rmdir(in("mcpgated")), 0);
 	}
 	config_free(&config);
 }
@@ -543,34 +631,38 @@ static void the_next_program_gets_what_is_open(void **state)
 /* As it is; what is not configured any more goes once the gateway is ready, and what was made is removed at the end. */
 static void what_the_program_before_had_is_taken(void **state)
 {
-	int tcp = listen_somewhere(), kept = listen_in("s"), gone = listen_in("gone");
-	unsigned int port = port_of(tcp);
-	struct config *config = load(TAKEN SERVERS, port);
-	struct handover from = { .fds = NULL };
-	struct error err = { ERROR_NONE, "" };
-	int *fds;
+	for (size_t i = 0; i < 2; i++) {
+		int tcp = listen_somewhere(), kept = listen_in("s"), gone = listen_in("gone");
+		unsigned int port = port_of(tcp);
+		struct config *config = load(TAKEN SERVERS, port);
+		struct handover from = { .fds = NULL };
+		struct error err = { ERROR_NONE, "" };
+		int *fds;
 
-	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
-	handover_write(&from, "listener nonsense");
-	handover_write(&from, "listener 4000 unix:%s", in("s"));
-	handover_write(&from, "listener %d 127.0.0.1:%u", handover_give(&from, tcp), port);
-	handover_write(&from, "listener %d unix:%s", handover_give(&from, gone), in("gone"));
-	handover_write(&from, "listener %d unix:%s", handover_give(&from, kept), in("s"));
-	handover_write(&from, "made %s", in("mcpgated"));
-	fds = listeners_open(config, &from, &err);
-	assert_non_null(fds);
-	assert_int_equal(fds[0], kept);
-	assert_int_equal(fds[1], tcp);
-	assert_int_equal(count_logged("listen address="), 1); /* the admin socket */
-	assert_int_equal(address_owner(in("gone")), getpid());
-	listeners_drop(&from);
-	assert_false(exists("gone"));
-	assert_int_equal(address_owner(in("s")), getpid());
-	assert_int_equal(count_logged("listen_end address="), 1);
-	handover_fini(&from);
-	listeners_close(config, &fds);
-	assert_false(exists("mcpgated"));
-	config_free(&config);
+		if (i == 0) /* else somebody has removed it meanwhile */
+			assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+		handover_write(&from, "listener nonsense");
+		handover_write(&from, "listener 4000 unix:%s", in("s"));
+		handover_write(&from, "listener %d 127.0.0.1:%u", handover_give(&from, tcp), port);
+		handover_write(&from, "listener %d unix:%s", handover_give(&from, gone),
+			       in("gone"));
+		handover_write(&from, "listener %d unix:%s", handover_give(&from, kept), in("s"));
+		handover_write(&from, "made %s", in("mcpgated"));
+		fds = listeners_open(config, &from, &err);
+		assert_non_null(fds);
+		assert_int_equal(fds[0], kept);
+		assert_int_equal(fds[1], tcp);
+		assert_int_equal(count_logged("listen address="), i + 1); /* the admin socket */
+		assert_int_equal(address_owner(in("gone")), getpid());
+		listeners_drop(&from);
+		assert_false(exists("gone"));
+		assert_int_equal(address_owner(in("s")), getpid());
+		assert_int_equal(count_logged("listen_end address="), i + 1);
+		handover_fini(&from);
+		listeners_close(config, &fds);
+		assert_false(exists("mcpgated"));
+		config_free(&config);
+	}
 }
 
 /* The program before goes on with them. */
@@ -593,9 +685,9 @@ static void what_cannot_be_opened_leaves_what_was_taken(void **state)
 
 /* ---- those of the next configuration ---- */
 
-#define NOW "listen: [{address: '127.0.0.1:#'}, {address: 'unix:@/old'}]\nadmin: {address: 'off'}\n"
-#define NEXT \
-	"listen: [{address: 'unix:@/new'}, {address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n"
+#define METRICS "admin: {address: 'off', metrics: 'unix:@/metrics'}\n"
+#define NOW "listen: [{address: '127.0.0.1:#'}, {address: 'unix:@/old'}]\n" METRICS
+#define NEXT "listen: [{address: 'unix:@/new'}, {address: '127.0.0.1:#'}]\n" METRICS
 
 static void the_same_sockets_are_kept(void **state)
 {
@@ -604,12 +696,13 @@ static void the_same_sockets_are_kept(void **state)
 	struct config *now = load(NOW SERVERS, port), *next = load(NEXT SERVERS, port);
 	struct next_listeners listeners;
 	struct error err = { ERROR_NONE, "" };
-	int *fds, first, gateways;
+	int *fds, first, metrics, gateways;
 
 	close(taken);
 	fds = listeners_open(now, &(struct handover){ .fds = NULL }, &err);
 	assert_non_null(fds);
 	first = fds[0];
+	metrics = fds[2 + LISTENER_METRICS];
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(next_listeners_open(&listeners, now, next, &err), 0);
 		assert_int_equal(listeners.fds[1], -1);
@@ -622,6 +715,8 @@ static void the_same_sockets_are_kept(void **state)
 	next_listeners_use(&listeners, now, &fds);
 	close(gateways);
 	assert_int_equal(fds[1], first);
+	assert_int_equal(fds[2 + LISTENER_METRICS], metrics);
+	assert_int_equal(address_owner(in("metrics")), getpid());
 	assert_int_equal(port_of(first), port);
 	assert_false(exists("old"));
 	assert_int_equal(count_logged("listen_end address="), 1);
@@ -630,43 +725,64 @@ static void the_same_sockets_are_kept(void **state)
 	config_free(&next);
 }
 
+/* Of what is in the way this daemon's own is named, if it is that. */
 static void what_this_daemon_has_is_in_the_way(void **state)
 {
-	int taken = listen_somewhere();
+	static const struct {
+		const char *address, *why;
+	} rows[] = {
+		{ "0.0.0.0:#",
+		  "conf.yaml:1: listen[1].address: cannot listen on 0.0.0.0:# while this daemon "
+		  "listens on 127.0.0.1:#: needs a restart" },
+		{ "192.0.2.1:#", "listen[1].address: cannot listen on 192.0.2.1:#: Cannot assign" },
+		{ "unix:@/own", "listen[1].address: cannot listen on unix:@/own: " },
+	};
+	int taken = listen_somewhere(), own = listen_in("own");
 	unsigned int port = port_of(taken);
-	struct config *now =
-		load("listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n" SERVERS, port);
-	struct config *next = load(
-		"listen: [{address: 'unix:@/new'}, {address: '0.0.0.0:#', plaintext: true}]\nauth: {mode: anonymous}\nadmin: {address: 'off'}\n" SERVERS,
-		port);
-	struct next_listeners listeners;
+	struct config *now = load("listen: [{address: 'unix:@/one'}, {address: 'unix:@/two'}, "
+				  "{address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n" SERVERS,
+				  port);
 	struct error err = { ERROR_NONE, "" };
-	char *why = filled(
-		"conf.yaml:1: listen[1].address: cannot listen on 0.0.0.0:# while this daemon listens on 127.0.0.1:#: needs a restart",
-		port);
 	int *fds;
 
 	close(taken);
 	fds = listeners_open(now, &(struct handover){ .fds = NULL }, &err);
 	assert_non_null(fds);
-	assert_int_equal(next_listeners_open(&listeners, now, next, &err), -1);
-	if (strstr(err.text, why) == NULL)
-		fail_msg("%s", err.text);
-	assert_false(exists("new"));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *yaml =
+			mem_printf("listen: [{address: 'unix:@/new'}, {address: '%s', plaintext: "
+				   "true}]\nauth: {mode: anonymous}\nadmin: {address: "
+				   "'off'}\n" SERVERS,
+				   rows[i].address);
+		struct config *next = load(yaml, port);
+		char *why = filled(rows[i].why, port);
+		struct next_listeners listeners;
+
+		assert_int_equal(next_listeners_open(&listeners, now, next, &err), -1);
+		if (strstr(err.text, why) == NULL || (i > 0 && strstr(err.text, "restart") != NULL))
+			fail_msg("%s", err.text);
+		assert_false(exists("new"));
+		free(why);
+		free(yaml);
+		config_free(&next);
+	}
+	close(own);
+	assert_int_equal(unlink(in("own")), 0);
 	listeners_close(now, &fds);
-	free(why);
 	config_free(&now);
-	config_free(&next);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
 	TEST(addresses_are_tried),
+	TEST(the_ports_of_the_daemon_that_asks_are_its_own),
+	TEST(the_port_of_another_program_is_told),
 	TEST(what_is_closed_leaves_no_file),
 	TEST(what_cannot_be_opened_closes_the_others),
 	TEST(the_usual_place_is_made_and_goes),
 	TEST(other_places_are_not_used),
+	TEST(without_a_place_there_is_no_admin_socket),
 	TEST(the_usual_place_is_taken_over),
 	TEST(the_usual_place_may_stay_anothers),
 	TEST(the_next_program_gets_what_is_open),

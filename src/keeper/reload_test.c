@@ -1181,6 +1181,103 @@ static void certificates_wait_for_the_next_gateway(void **state)
 	assert_int_equal(reload.state, RELOAD_IDLE);
 }
 
+/* The file that comes next, by its number. */
+static ino_t hear_file(void)
+{
+	struct stat found;
+	int fd;
+
+	turn();
+	hear(IPC_CERTIFICATE, &fd);
+	assert_int_equal(fstat(fd, &found), 0);
+	close(fd);
+	hear(IPC_CERTIFICATES_END, NULL);
+	return found.st_ino;
+}
+
+static void the_next_gateway_gets_the_set_in_use(void **state)
+{
+	char *before = mem_printf("%s/before", directory); /* its number is not given again */
+	ino_t in_use, next;
+
+	begin_with_certificates();
+	certificates_set_gateway(&certificates);
+	in_use = hear_file();
+	/* Nobody asks, and it says so. */
+	reload_on_certificates(&reload, false);
+	assert_int_equal(count_logged("reload_refused"), 0);
+	for (int i = 0; i < 2; i++) {
+		bool is_used = i == 1;
+
+		assert_int_equal(rename(filled("@/cert"), before), 0);
+		make_certificate();
+		order((uint64_t)i + 1);
+		hear_config(1);
+		judge(true);
+		next = hear_file();
+		assert_true(next != in_use);
+		reload_on_certificates(&reload, is_used);
+		turn();
+		hear_report((uint64_t)i + 1, true);
+		certificates_set_gateway(&certificates);
+		assert_int_equal(hear_file(), is_used ? next : in_use);
+	}
+	free(before);
+}
+
+/* They may have been renewed since those were opened that are being judged. */
+static void certificates_are_read_again_after_a_verdict(void **state)
+{
+	begin_with_certificates();
+	order(1);
+	hear_config(1);
+	judge(true);
+	hear_certificates();
+	certificates_reload(&certificates);
+	assert_true(hears_nothing());
+	reload_on_certificates(&reload, true);
+	assert_int_equal(reload.state, RELOAD_CERTIFICATES);
+	hear_certificates();
+	reload_on_certificates(&reload, true);
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	turn();
+	hear_report(1, true);
+	assert_true(hears_nothing());
+}
+
+/* With the listeners that are opened for it, and by the places in it. */
+static void certificates_come_with_another_listen(void **state)
+{
+#define PAIR "{certificate: @/cert, key: @/key}"
+	make_certificate();
+	begin_with(filled("listen: [{address: 'unix:@/a'}]\n" ONE));
+	open_listeners();
+	for (int i = 0; i < 2; i++) {
+		put(file,
+		    filled("listen: [{address: 'unix:@/a'}, {address: '127.0.0.1:0', tls: [" PAIR
+			   ", " PAIR "]}, {address: '127.0.0.2:0', tls: " PAIR "}]\n" ONE));
+		order((uint64_t)i + 1);
+		for (int j = 0; j < 3; j++)
+			hear(IPC_LISTENER, NULL);
+		for (uint32_t j = 0; j < 3; j++) {
+			struct ipc_message message = hear(IPC_CERTIFICATE, NULL);
+
+			assert_int_equal(message.certificate.listener, j < 2 ? 1 : 2);
+			assert_int_equal(message.certificate.entry, j < 2 ? j : 0);
+			assert_int_equal(message.certificate.is_next, 1);
+		}
+		hear_config(1);
+		judge(i == 1);
+		if (i == 0)
+			hear_report(1, false);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(hear(IPC_CERTIFICATE, NULL).certificate.is_next, 0);
+	hear(IPC_CERTIFICATES_END, NULL);
+	assert_true(hears_nothing());
+	listeners_stop(server_slots_config(&slots), listeners);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1213,6 +1310,9 @@ int main(void)
 		TEST(certificates_come_last),
 		TEST(gateway_that_does_not_judge_certificates_is_ended),
 		TEST(certificates_wait_for_the_next_gateway),
+		TEST(the_next_gateway_gets_the_set_in_use),
+		TEST(certificates_are_read_again_after_a_verdict),
+		TEST(certificates_come_with_another_listen),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
