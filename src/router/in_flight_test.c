@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a call counts as one in flight, which limits are about: until the server has done with it. SEC-42, bridging.md §2.5 */
+/*
+ * How long a call counts as one in flight, which limits are about: until the server has done with it; and what is told of
+ * it meanwhile. SEC-42, bridging.md §2.5
+ */
 #include "router/call.h"
 #include "router/client.h"
 #include "router/era_stage.h"
@@ -246,6 +249,43 @@ static void too_many_tasks_count(void **state)
 	counts(64);
 }
 
+/* UTIL-PROG-01: its progress is told under the token of the call that made it, to its own session, while it works. */
+static void the_progress_of_a_task_is_told(void **state)
+{
+	struct front *front = open_session_as(alice, INITIALIZE_WITH("'tasks':{}"));
+	static const char call[] =
+		"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t',"
+		"'_meta':{'progressToken':'%s'}}}";
+	char token[1100], text[1300];
+	struct member *member;
+
+	get_ready(0);
+	member = join(front);
+	router.limits.id_max = 2000;
+	memset(token, 'x', sizeof(token));
+	token[1024 - 2] = '\0';
+	for (size_t more = 0; more < 2; more++) {
+		char id[2] = { (char)('2' + more), '\0' };
+
+		snprintf(text, sizeof(text), call, token);
+		request(member->client, text);
+		snprintf(text, sizeof(text), MADE("%s", "'%s'"), id, id);
+		says(process(0), text);
+		snprintf(text, sizeof(text), PROGRESS("%s", "1"), id);
+		says(process(0), text);
+		says(process(0), text); /* it is no more than before */
+		snprintf(text, sizeof(text), PROGRESS("'%s'", "1") "|", token);
+		heard(member, more == 0 ? text : ""); /* of a longer one no task is known */
+		token[1024 - 2] = 'x';
+		token[1024 - 1] = '\0';
+	}
+	says(process(0), PROGRESS("9", "2"));
+	says(process(0), STATUS("'2'", "completed"));
+	says(process(0), PROGRESS("2", "2"));
+	pass(100);
+	assert_null(strstr(buf_terminate(&member->got), "notifications/progress"));
+}
+
 /* ---- tasks of modern clients and servers ---- */
 
 #define EXTENSION "'extensions':{'io.modelcontextprotocol/tasks':{}}"
@@ -388,6 +428,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(a_task_counts_as_long_as_it_is_told_of),
 	TEST(a_task_counts_while_its_process_is_there),
 	TEST(too_many_tasks_count),
+	TEST(the_progress_of_a_task_is_told),
 	TEST(a_modern_task_counts_until_its_end),
 	TEST(a_modern_task_counts_for_a_while),
 	TEST(a_task_that_is_not_kept_counts),
