@@ -210,6 +210,24 @@ static void tasks_are_rather_kept(void **state)
 			 UPSTREAM_RETIRING);
 }
 
+/* But others do not wait for it for longer than callers do: then its process goes, which has no call. */
+static void a_task_gives_way_to_who_waits(void **state)
+{
+	fleet.max = 1;
+	servers[1].conf = servers[0].conf;
+	free(made("2", "a", ""));
+	for (int i = 0; i < 2; i++) {
+		is_open(open_session_at(&servers[1], &router.sessions.principals.anonymous,
+					INITIALIZE_WITH("")));
+		for (int seconds = 0; seconds < 9; seconds++) {
+			assert_int_equal(is_stopped(), i > 0 && seconds > 0);
+			pass(1000);
+		}
+	}
+	exits(process(0), 0);
+	assert_int_equal(keeper.count, 2);
+}
+
 /* Of many, those that were told of last are kept in mind; DEF-11. */
 static void tasks_without_end_are_bounded(void **state)
 {
@@ -553,6 +571,7 @@ int main(void)
 		TASK_TEST(what_is_told_counts),
 		TASK_TEST(one_that_retires_waits_for_its_tasks),
 		TASK_TEST(tasks_are_rather_kept),
+		TASK_TEST(a_task_gives_way_to_who_waits),
 		TASK_TEST(tasks_without_end_are_bounded),
 		TASK_TEST(short_states_bear_the_clients_id),
 		TASK_TEST(other_tasks_are_none),
