@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,6 +72,17 @@ static void make(const char *below)
 	assert_int_equal(mkdir(path, 0700), 0);
 }
 
+static void make_groups_again(void)
+{
+	char path[256];
+
+	in_base(path, GROUPS, "");
+	if (access(path, F_OK) < 0)
+		make(GROUPS);
+	put(GROUPS, "/cgroup.subtree_control", "");
+	put(GROUPS, "/cgroup.kill", "");
+}
+
 static int setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -83,9 +96,7 @@ static int setup(void **state)
 	put("cgroup.procs", "", "");
 	make("mcpgated-daemon");
 	put("mcpgated-daemon", "/cgroup.procs", "");
-	make(GROUPS);
-	put(GROUPS, "/cgroup.subtree_control", "");
-	put(GROUPS, "/cgroup.kill", "");
+	make_groups_again();
 	return 0;
 }
 
@@ -223,7 +234,151 @@ static void what_is_not_there_is_refused_if_it_is_needed(void **state)
 	cgroups_close(&cgroups);
 }
 
+/* Without limits: no group is left of a kernel that cannot kill one. */
+static void a_group_that_cannot_be_used_is_removed(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct error err = { ERROR_NONE, "" };
+	struct cgroups cgroups;
+	char path[256];
+
+	in_base(path, GROUPS, "/cgroup.kill");
+	assert_int_equal(unlink(path), 0);
+	in_base(path, GROUPS, "/cgroup.subtree_control");
+	assert_int_equal(unlink(path), 0);
+	in_base(path, GROUPS, "");
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
+	assert_null(cgroups.path);
+	assert_int_equal(cgroups.fd, -1);
+	assert_string_equal(err.text, "the kernel is older than Linux 5.14");
+	assert_int_equal(access(path, F_OK), -1);
+	cgroups_close(&cgroups);
+}
+
+/* Each that lacks something, and what is said of it. */
+static void what_limits_need_is_named(void **state)
+{
+	static const struct {
+		const char *below, *name, *why;
+	} rows[] = {
+		{ "cgroup.subtree_control", "", "cannot limit its children" },
+		{ "mcpgated-daemon", "/cgroup.procs", "mcpgated-daemon: No such file" },
+		{ GROUPS, "/cgroup.kill", "the kernel is older than Linux 5.14" },
+		{ GROUPS, "/cgroup.subtree_control", "/cgroup.subtree_control: No such file" },
+		{ "cgroup.controllers", "", "the controller 'cpu' is not available" },
+	};
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+
+	server.cpu_percent = 50;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct error err = { ERROR_NONE, "" };
+		struct cgroups cgroups;
+		char path[256];
+
+		in_base(path, rows[i].below, rows[i].name);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), -1);
+		if (strstr(err.text, rows[i].why) == NULL ||
+		    strstr(err.text, "resources.cpu needs a cgroup") == NULL)
+			fail_msg("%s", err.text);
+		assert_int_equal(cgroups.kept, 0);
+		/* It is left again, and removed if nothing is in it. */
+		in_base(path, "mcpgated-daemon", "");
+		assert_int_equal(mkdir(path, 0700), i == 1 ? 0 : -1);
+		put("mcpgated-daemon", "/cgroup.procs", "");
+		make_groups_again();
+		put(rows[i].below, rows[i].name, "");
+	}
+}
+
+/* The group of all groups has no type: there the daemon need not move. */
+static void in_the_root_group_the_daemon_stays(void **state)
+{
+	struct config_server server = notes(), other = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct error err = { ERROR_NONE, "" };
+	struct cgroups cgroups;
+	char path[256];
+
+	in_base(path, "cgroup.type", "");
+	assert_int_equal(unlink(path), 0);
+	server.processes = other.memory_bytes = 1;
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
+	assert_file("mcpgated-daemon", "/cgroup.procs", "");
+	assert_file("cgroup.subtree_control", "", "+pids");
+	assert_true(cgroups_can_keep(&cgroups, &server));
+	assert_false(cgroups_can_keep(&cgroups, &other));
+	cgroups_close(&cgroups);
+	assert_file("cgroup.procs", "", "");
+}
+
+/* Numbers go on, for groups of the program before may be there still; with limits the reaper moves, too. */
+static void groups_are_taken_over(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct error err = { ERROR_NONE, "" };
+	char left[256], home[256], moved[16] = "", *line;
+	struct cgroups cgroups;
+	int fd, procs;
+
+	in_base(left, "mcpgated-1", "");
+	assert_true(asprintf(&line, "41 123 %s", left) > 0);
+	in_base(home, "mcpgated-daemon", "/cgroup.procs");
+	assert_int_equal(unlink(home), 0);
+	assert_int_equal(mkfifo(home, 0600), 0);
+	procs = open(home, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	for (int i = 0; i < 2; i++) {
+		server.processes = i == 1 ? 7 : 0;
+		assert_int_equal(cgroups_take_over(&cgroups, line, &config, &err), 0);
+		assert_int_equal(cgroups.last, 41);
+		assert_int_equal(cgroups_make(&cgroups, &server, &fd), i == 0 ? 42 : -1);
+		if (fd >= 0)
+			close(fd);
+		assert_int_equal(read(procs, moved, sizeof(moved)), i == 0 ? -1 : 4);
+		cgroups_remove(&cgroups, &server, 42);
+		free(cgroups.home); /* it stays where it is */
+		cgroups.home = NULL;
+		cgroups_close(&cgroups);
+		make_groups_again();
+	}
+	assert_string_equal(moved, "1230"); /* the reaper, and itself */
+	free(line);
+	assert_int_equal(cgroups_take_over(&cgroups, "41 123 /no/such/group", &config, &err), -1);
+	assert_non_null(strstr(err.text, "resources.processes needs a cgroup"));
+	cgroups_close(&cgroups);
+	close(procs);
+}
+
 /* ---- the kernel's own ---- */
+
+/* As where only version 1 is: in a namespace of mounts that only this test sees. */
+static void another_file_system_is_no_cgroup(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct error err = { ERROR_NONE, "" };
+	pid_t pid = fork();
+	int status;
+
+	server.processes = 7;
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0)
+			_exit(2);
+		_exit(cgroups_check(&config, &err) == -1 &&
+				      strstr(err.text, "cgroup version 2 is not mounted") != NULL ?
+			      0 :
+			      1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		skip(); /* root may */
+	assert_int_equal(status, 0);
+}
 
 static void wait_until_gone(pid_t pid)
 {
@@ -394,6 +549,13 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_if_it_is_needed, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_group_that_cannot_be_used_is_removed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_limits_need_is_named, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_the_root_group_the_daemon_stays, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(groups_are_taken_over, setup, teardown),
+		cmocka_unit_test(another_file_system_is_no_cgroup),
 		cmocka_unit_test(kernel_groups_end_everything),
 		cmocka_unit_test(kernel_groups_are_swept),
 		cmocka_unit_test(a_daemon_that_has_moved_finds_its_place),

@@ -14,7 +14,10 @@
 #define SERVERS                                                                              \
 	"servers: {a: {command: cat, start: {rate: 1}, pool: {max: 4}}, b: {command: cat}, " \
 	"none: {command: /none, args: [x]}, off: {command: cat, enabled: false}, "           \
-	"bounded: {command: cat, resources: {memory: 64MiB}}}\n"
+	"bounded: {command: cat, resources: {memory: 64MiB}}, "                              \
+	"tame: {command: cat, user: nobody}, "                                               \
+	"boxed: {command: cat, sandbox: {mode: landlock}}, "                                 \
+	"reports: {command: cat, sandbox: {mode: report}}}\n"
 enum { A, B, NONE, OFF, BOUNDED };
 
 static char file[64];
@@ -249,7 +252,7 @@ static void only_what_may_be_started_is(void **state)
 		uint32_t server;
 		const char *why;
 	} rows[] = {
-		{ 9, 5, "there is no such server" },
+		{ 9, 8, "there is no such server" },
 		{ 9, UINT32_MAX, "there is no such server" },
 		{ 9, OFF, "there is no such server" },
 		{ INHERITED_BIT, A, "no gateway gives such numbers" },
@@ -482,6 +485,13 @@ static void what_a_server_may_is_logged_once(void **state)
 	assert_int_equal(count_logged("server_is_root server=off"), 0);
 	children_note_servers(&children);
 	assert_int_equal(count_logged("server_is_root server=a"), by_root);
+	assert_int_equal(count_logged("server_is_root server=tame"), 0);
+	assert_int_equal(count_logged("sandbox server=boxed in_force="), 1);
+	assert_int_equal(count_logged("sandbox_reports server=reports"), 1);
+	assert_int_equal(count_logged("sandbox_reports "), 1);
+	assert_int_equal(count_logged("sandbox server=a "), 0);
+	assert_int_equal(count_logged("sandbox_lacks server=a "), 0);
+	assert_int_equal(count_logged("server_reaches_gateway"), 0);
 	for (int i = 0; i < 2; i++) {
 		b->conf.name = (char *)(uintptr_t)(i == 0 ? slots.table.servers[A].conf.name : "c");
 		slots.slots[B].starts.is_logged = false;

@@ -180,6 +180,75 @@ static void who_has_ended_may_not(void **state)
 	assert_false(may_be());
 }
 
+/* ---- where processes are hidden ---- */
+
+enum { USER = 1000, OTHER = 1001 };
+
+/* Server 0 has a user of its own, server 1 the daemon's, server 2 is not there any more. */
+static void users_of_servers_are_known(void **state)
+{
+	static struct server_slot numbers[3];
+	struct server_slots some = { .slots = numbers, .table.server_count = 3 };
+	struct launch_spec specs[3] = { { .has_user = true, .uid = USER },
+					{ .uid = OTHER },
+					{ .has_user = true, .uid = OTHER } };
+	const struct launch users = { .config = &config, .specs = specs };
+	const struct ucred peer = { .pid = getpid(), .uid = USER },
+			   other = { .pid = getpid(), .uid = OTHER };
+	int status;
+	pid_t pid;
+
+	assert_false(is_user_of_a_server(&some, &users, USER));
+	numbers[0].is_known = true;
+	assert_true(is_user_of_a_server(&some, &users, USER));
+	assert_false(is_user_of_a_server(&some, &users, OTHER));
+	assert_false(is_user_of_a_server(&some, &users, geteuid()));
+	numbers[1].is_known = true;
+	assert_true(is_user_of_a_server(&some, &users, geteuid()));
+	/* Who is hidden may be the operator, if no server has that user; an ancestor, if it cannot be signalled. */
+	assert_false(may_hidden_be(&some, &users, &peer, getpid()));
+	assert_true(may_hidden_be(&some, &users, &other, getpid()));
+	assert_false(may_hidden_be(&some, &users, &other, getppid()));
+	assert_false(may_hidden_be(&some, &users, &other, INT32_MAX)); /* it has ended */
+	pid = fork();
+	if (pid == 0) /* process 1 is another user's */
+		_exit((getuid() != 0 || setuid(65534) == 0) &&
+				      may_hidden_be(&some, &users, &other, 1) ?
+			      0 :
+			      1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A number counts for nothing without a process that is held. */
+static void each_step_is_of_a_process_that_lives(void **state)
+{
+	struct process self = { getpid(), pidfd_open(getpid(), 0) }, parent = { .fd = -1 }, gone;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	gone = (struct process){ pid, pidfd_open(pid, 0) };
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(is_alive(&self));
+	assert_false(is_alive(&gone));
+	assert_false(is_alive(&parent));
+	assert_int_equal(take_parent(&gone, &parent), STEP_CHANGED);
+	assert_int_equal(take_parent(&(struct process){ getpid(), gone.fd }, &parent),
+			 STEP_CHANGED);
+	assert_int_equal(take_parent(&(struct process){ getpid(), -1 }, &parent), STEP_CHANGED);
+	assert_int_equal(take_parent(&(struct process){ pid, self.fd }, &parent), STEP_HIDDEN);
+	assert_int_equal(take_parent(&(struct process){ 1, self.fd }, &parent), STEP_TOP);
+	if (getppid() > 1) {
+		assert_int_equal(take_parent(&self, &parent), STEP_UP);
+		assert_int_equal(parent.pid, getppid());
+		assert_true(is_alive(&parent));
+		close(parent.fd);
+	}
+	close(self.fd);
+	close(gone.fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -192,6 +261,8 @@ int main(void)
 		TEST(orphans_may_not),
 		TEST(long_chains_may_not),
 		TEST(who_has_ended_may_not),
+		TEST(users_of_servers_are_known),
+		TEST(each_step_is_of_a_process_that_lives),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
