@@ -152,6 +152,31 @@ static void not_all_is_recorded(void **state)
 	assert_int_equal(records(), 0);
 }
 
+/* How long calls wait for a process, and then for its first message; once for each, also for one that is sent again. */
+static void waits_are_counted_once(void **state)
+{
+	const struct call_stats *calls = &servers[0].stats->calls;
+	struct front *front;
+
+	servers[0].conf.isolation = ISOLATION_PRINCIPAL;
+	ask("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t','_meta':{"
+	    "'progressToken':'p'}}}");
+	assert_int_equal(calls->waited.count, 1);
+	assert_int_equal(calls->first_message.count, 0);
+	says(process(0), PROGRESS("2", "1"));
+	says(process(0), PROGRESS("2", "2"));
+	assert_int_equal(calls->first_message.count, 1);
+	says(process(0), RESULT("2"));
+	assert_int_equal(calls->first_message.count, 1);
+	front = ask("{'jsonrpc':'2.0','id':2,'method':'tools/list','params':{'of':'x'}}");
+	assert_int_equal(calls->waited.count, 2);
+	exits(process(0), 0);
+	is_open(front);
+	get_ready(1);
+	assert_non_null(fake_process_read(process(1)));
+	assert_int_equal(calls->waited.count, 2);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -162,6 +187,7 @@ int main(void)
 		TEST(ends_without_an_answer_are_recorded),
 		TEST(what_cannot_be_recorded_is_refused),
 		TEST(not_all_is_recorded),
+		TEST(waits_are_counted_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
