@@ -1779,6 +1779,21 @@ static void cancelled_calls_may_end_the_session(void **state)
 	is_failed(two, REASON_PEER_CLOSED);
 }
 
+/* An initialize request is not to be cancelled, whenever a client sends it. */
+static void initialize_is_never_cancelled(void **state)
+{
+	struct client *client = begin();
+	struct front *front = request(client, "{'jsonrpc':'2.0','id':1,'method':'initialize'}");
+
+	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'initialize'}");
+	notify(client,
+	       "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1}}");
+	is_open(front);
+	pass(120000);
+	is_failed(front, REASON_TIMEOUT);
+	assert_null(strstr(fake_process_read(process(0)), "cancelled"));
+}
+
 /* What a client does not understand of its server's revision; a process that is shared has no tasks of 2025-11-25. */
 static void what_clients_lack(void **state)
 {
@@ -1804,6 +1819,7 @@ static void what_clients_lack(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(what_clients_lack),
+	TEST(initialize_is_never_cancelled),
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
 	TEST(handshake_is_lenient_to_servers),
