@@ -13,6 +13,7 @@
 #include "router/client_stage.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
+#include "router/server_request.h"
 
 #define TIMEOUT_MS 60000
 #define TIMEOUT_MAX_MS 600000 /* the stage's, as is the next */
@@ -1779,6 +1780,94 @@ static void cancelled_calls_may_end_the_session(void **state)
 	is_failed(two, REASON_PEER_CLOSED);
 }
 
+/* What a server may ask of a client with these capabilities; nothing that its client could read differently. */
+static void what_may_be_asked(void **state)
+{
+#define FORMS "{'elicitation':{}}"
+#define URLS "{'elicitation':{'url':{}}}"
+#define BOTH "{'elicitation':{'form':{},'url':{}}}"
+#define WITH_TOOLS "{'sampling':{'tools':{}}}"
+	static const char elicit[] = "elicitation/create", sample[] = "sampling/createMessage";
+	static const struct {
+		const char *capabilities, *method, *params;
+		bool is_declared, is_possible;
+	} rows[] = {
+		{ "{'roots':{}}", "roots/list", "{}", true, true },
+		{ "{'roots':null}", "roots/list", "{}", false, true },
+		{ "{'roots':false}", "roots/list", "{}", false, true },
+		{ "{}", "roots/list", "{}", false, true },
+		{ "{'tools':{}}", "notifications/tools/list_changed", "{}", false, true },
+		{ "{'ping':{}}", "ping", "{}", false, true },
+		{ "{'sampling':{}}", sample, "{}", true, true },
+		{ "{'sampling':{}}", sample, "{'tools':[]}", true, false },
+		{ WITH_TOOLS, sample, "{'tools':[]}", true, true },
+		{ WITH_TOOLS, sample, "{'tools':[],'tools':[]}", true, false },
+		{ WITH_TOOLS, sample, "{'TOOLS':[]}", true, false },
+		{ WITH_TOOLS, sample, "{'t\\u006fols':[]}", true, false },
+		{ FORMS, elicit, "{}", true, true },
+		{ FORMS, elicit, "{'mode':null}", true, true },
+		{ FORMS, elicit, "{'mode':'form','x':1}", true, true },
+		{ FORMS, elicit, "{'mode':'url'}", true, false },
+		{ FORMS, elicit, "{'mode':'other'}", true, false },
+		{ FORMS, elicit, "{'mode':1}", true, false },
+		{ FORMS, elicit, "{'mode':'form','mode':'form'}", true, false },
+		{ FORMS, elicit, "{'Mode':'form'}", true, false },
+		{ URLS, elicit, "{}", true, false },
+		{ URLS, elicit, "{'mode':'form'}", true, false },
+		{ URLS, elicit, "{'mode':'url'}", true, true },
+		{ BOTH, elicit, "{}", true, true },
+		{ BOTH, elicit, "{'mode':'url'}", true, true },
+		{ WITH_TOOLS, elicit, "{}", false, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct method *method = method_find(slice_str(rows[i].method));
+		struct slice capabilities = slice_str(q(rows[i].capabilities));
+
+		if (asking_is_declared(capabilities, method) != rows[i].is_declared ||
+		    asking_is_possible(capabilities, method, slice_str(q(rows[i].params))) !=
+			    rows[i].is_possible)
+			fail_msg("%s %s", rows[i].capabilities, rows[i].params);
+	}
+#undef FORMS
+#undef URLS
+#undef BOTH
+#undef WITH_TOOLS
+}
+
+/* And what it would have to declare. MOD-CAP-01 */
+static void what_has_to_be_declared(void **state)
+{
+	static const struct {
+		const char *method, *params, *needed;
+	} rows[] = {
+		{ "ping", "{}", "{}" },
+		{ "roots/list", "{}", "{'roots':{}}" },
+		{ "sampling/createMessage", "{}", "{'sampling':{}}" },
+		{ "sampling/createMessage", "{'tools':[]}", "{'sampling':{'tools':{}}}" },
+		{ "elicitation/create", "{}", "{'elicitation':{'form':{}}}" },
+		{ "elicitation/create", "{'mode':'url'}", "{'elicitation':{'url':{}}}" },
+	};
+	struct buf out = { 0 };
+	unsigned int all = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		unsigned int needs = asking_needs(method_find(slice_str(rows[i].method)),
+						  slice_str(q(rows[i].params)));
+
+		out.len = 0;
+		asking_append_needs(&out, needs);
+		assert_string_equal(buf_terminate(&out), q(rows[i].needed));
+		all |= needs;
+	}
+	out.len = 0;
+	asking_append_needs(&out, all);
+	assert_string_equal(
+		buf_terminate(&out),
+		q("{'roots':{},'sampling':{'tools':{}},'elicitation':{'form':{},'url':{}}}"));
+	buf_fini(&out);
+}
+
 /* An initialize request is not to be cancelled, whenever a client sends it. */
 static void initialize_is_never_cancelled(void **state)
 {
@@ -1818,6 +1907,8 @@ static void what_clients_lack(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(what_may_be_asked),
+	cmocka_unit_test(what_has_to_be_declared),
 	cmocka_unit_test(what_clients_lack),
 	TEST(initialize_is_never_cancelled),
 	TEST(cancelled_calls_may_end_the_session),
