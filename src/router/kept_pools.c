@@ -260,7 +260,20 @@ void kept_pool_end(struct pool *pool)
 
 bool kept_pool_has_processes(const struct pool *pool)
 {
-	return pool->kept != NULL && !list_is_empty(&pool->kept->processes);
+	const struct kept_pool *one;
+	struct digest id;
+
+	if (!timer_is_running(&pool->router->kept_sessions.holding))
+		return false; /* none is held at all */
+	digest_pool(pool, &id);
+	one = find_pool(pools_of(pool), &id, pool);
+	if (one == NULL)
+		return false;
+	LIST_FOREACH(node, &one->processes) {
+		if (container_of(node, struct upstream, link)->server == pool->server)
+			return true;
+	}
+	return false;
 }
 
 struct upstream *kept_pool_take_process(struct pool *pool)
@@ -291,8 +304,11 @@ struct upstream *kept_pool_take_process(struct pool *pool)
 		msg_unref(&pool->inherited_result);
 		pool->inherited_result = msg_new(scan_member(line, SLICE_LIT("described")).text);
 	}
-	/* If this gateway dies before the process has answered, the next one needs the line, too. */
-	if (process != NULL && !pool_is_leased(pool)) {
+	/*
+	 * If this gateway dies before the process has answered, the next one needs the line, too. That its server is
+	 * modern, the pool may not know yet.
+	 */
+	if (process != NULL && (agreed->is_modern || !pool_is_leased(pool))) {
 		one->pool = pool;
 		pool->kept = one;
 	}

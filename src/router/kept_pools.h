@@ -81,5 +81,5 @@ void kept_pool_end(struct pool *pool);
  * which its server has described itself; NULL: none.
  */
 struct upstream *kept_pool_take_process(struct pool *pool);
-/* Whether, after one was taken, there are more. */
+/* Whether kept_pool_take_process has one. */
 bool kept_pool_has_processes(const struct pool *pool);

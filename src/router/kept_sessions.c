@@ -775,6 +775,11 @@ struct upstream *kept_session_take_process(struct client *client)
 	return process;
 }
 
+bool kept_session_has_process(const struct client *client)
+{
+	return client->kept != NULL && client->kept->process != NULL;
+}
+
 /* Whether the client of a session that holds a process has had its time. */
 static bool is_over(const struct kept_sessions *kept, const struct server *server, bool is_shared)
 {

@@ -171,6 +171,8 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 			   const struct ipc_message *message);
 /* The process that is held for this client's session, for upstream_adopt; NULL: none. */
 struct upstream *kept_session_take_process(struct client *client);
+/* Whether there is one. */
+bool kept_session_has_process(const struct client *client);
 /* Stops one of the processes that are held of this server, or of any, if there are too many. */
 void kept_sessions_give_way(struct kept_sessions *kept, const struct server *server);
 /* Stops all of them. */

@@ -135,11 +135,22 @@ static bool pool_is_for_modern(const struct pool *pool)
 	       pool_member_at(pool->joining.next)->client->revision->is_modern;
 }
 
+static bool pool_is_going_on(const struct pool *pool)
+{
+	LIST_FOREACH(node, &pool->upstreams) {
+		if (container_of(node, struct upstream, link)->is_inherited)
+			return true;
+	}
+	return false;
+}
+
 /* Whether nothing may be started before the server's era is known; the pool is then woken. */
 static bool pool_era_is_awaited(struct pool *pool)
 {
 	struct server *server = pool->server;
 
+	if (pool_is_going_on(pool))
+		return era_of(server) == ERA_UNKNOWN; /* a process of the gateway before shows it */
 	if (!trial_waiter_is_waiting(&pool->verdict) &&
 	    prestart_wait(&pool->router->prestart, server, &pool->verdict))
 		return true;
@@ -673,6 +684,12 @@ static enum reason pool_start_upstream(struct pool *pool)
 
 /* ---- waiting ---- */
 
+static bool pool_has_held(const struct pool *pool)
+{
+	return pool_is_shared(pool) ? kept_pool_has_processes(pool) :
+				      kept_session_has_process(pool_only_member(pool)->client);
+}
+
 enum reason pool_grow(struct pool *pool)
 {
 	enum reason reason = REASON_NONE;
@@ -682,10 +699,13 @@ enum reason pool_grow(struct pool *pool)
 		return REASON_NONE;
 	if (clock_now_ms() < pool->refused_until_ms)
 		reason = REASON_CREDENTIAL_MISSING;
-	else if (pool_era_is_awaited(pool))
+	needed = pool_upstreams_needed(pool);
+	while (reason == REASON_NONE && needed > 0 && pool_has_held(pool))
+		reason = pool_start_upstream(pool);
+	if (reason == REASON_NONE && pool_era_is_awaited(pool))
 		return REASON_NONE;
 	needed = pool_upstreams_needed(pool);
-	while (reason == REASON_NONE && (pool->starting < needed || kept_pool_has_processes(pool)))
+	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);
 	if (reason != REASON_NONE && !timer_is_running(&pool->retry) && !pool->is_waiting &&
 	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_starved(pool) ||

@@ -18,6 +18,7 @@ from c42_confine import cgroups_of
 from c62_oauth import ORIGIN
 from c70_admin import get
 from c71_ctl import ctl
+from c80_stateless import do
 from c100_reload import write
 from c108_endpoints import over
 from c110_processes_kept import LEGS, held, pids_of_legs
@@ -260,6 +261,20 @@ def servers_that_are_tried_and_go_on(t):
     eq([s.pid() for s in sessions], pids)
     harness.within(began, 2.5, "both calls")
     eq([t.daemon.started(name) for name in TRIED], before, "processes")
+
+
+@case(daemon=False, deadline=60)
+def whose_era_is_to_be_found_out(t):
+    """A client of 2026-07-28 waits for no probe of a server of which a process goes on, whatever its era."""
+    servers = {name: {"script": {"era": name}, "isolation": "shared", "pool": {"max": 1}} for name in ("legacy", "modern")}
+    t.start(servers)
+    pids = [do(t, name, ["text", "@PID@"])[-1]["result"]["content"][0]["text"] for name in servers]
+    before = [t.daemon.started(name) for name in servers]
+    upgrade(t)
+    began = time.monotonic()
+    eq([do(t, name, ["text", "@PID@"])[-1]["result"]["content"][0]["text"] for name in servers], pids)
+    harness.within(began, 10, "both calls")
+    eq([t.daemon.started(name) for name in servers], before, "processes")
 
 
 @case(daemon=False, deadline=40)
