@@ -374,10 +374,8 @@ static struct row *row_new(struct children *children, const struct ipc_message *
 
 static void child_row_free(struct children *children, struct row *row)
 {
-	CHECK(row->state == ROW_ENDED && row->told == TOLD_END);
-	row_close_pipes(row);
+	CHECK(row->state == ROW_ENDED && row->told == TOLD_END && list_is_empty(&row->untold));
 	list_remove(&row->link);
-	row_set_untold(children, row, false);
 	CHECK(starts_of(children, row->server)->processes > 0);
 	starts_of(children, row->server)->processes--;
 	children->count--;

@@ -434,6 +434,41 @@ static void what_becomes_of_a_start_is_logged(void **state)
 	assert_int_equal(hear(IPC_EXITED).exited.status, SIGTERM);
 }
 
+/* Until it becomes another one, or a process has been started. */
+static void the_same_failure_is_logged_once(void **state)
+{
+	static const struct {
+		struct launch_verdict verdict;
+		size_t logged;
+	} rows[] = {
+		{ { LAUNCH_EXEC, ENOENT }, 1 }, { { LAUNCH_EXEC, ENOENT }, 1 },
+		{ { LAUNCH_CWD, ENOENT }, 2 },  { { LAUNCH_CWD, EACCES }, 3 },
+		{ { LAUNCH_CWD, EACCES }, 3 },
+	};
+
+	start(1, A);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		log_spawn_failed(&children, row_of(1), &rows[i].verdict);
+		assert_int_equal(count_logged("child_spawn_failed server=a"), rows[i].logged);
+	}
+	start(2, A);
+	log_spawn_failed(&children, row_of(1), &rows[4].verdict);
+	assert_int_equal(count_logged("child_spawn_failed server=a"), 4);
+}
+
+/* One that has not made its own group yet. */
+static void whoever_is_alone_is_signalled(void **state)
+{
+	struct row row = { .state = ROW_RUNNING, .pid = fork() };
+	int status;
+
+	while (row.pid == 0)
+		pause();
+	row_signal(&row, SIGKILL);
+	assert_int_equal(waitpid(row.pid, &status, 0), row.pid);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
 /* Where no cgroup can be made, a server without limits does without. */
 static void no_process_runs_without_its_limits(void **state)
 {
@@ -839,6 +874,8 @@ int main(void)
 		TEST(answers_are_given_to_those_who_asked),
 		TEST(what_does_not_fit_is_told_later),
 		TEST(what_becomes_of_a_start_is_logged),
+		TEST(the_same_failure_is_logged_once),
+		TEST(whoever_is_alone_is_signalled),
 		TEST(no_process_runs_without_its_limits),
 		TEST(without_descriptors_none_is_started),
 		TEST(what_a_server_may_is_logged_once),
