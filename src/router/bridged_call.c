@@ -462,13 +462,7 @@ static bool inner_judge(struct call *inner, const struct envelope *env,
 {
 	struct call *call = of_inner(inner)->parked.call;
 
-	if (call == NULL)
-		return true;
-	if (call->ops->judge(call, env, refusal_r))
-		return true;
-	call->refused_by = refusal_r->rule;
-	call->refused_as = refusal_r->word;
-	return false;
+	return call == NULL || call->ops->judge(call, env, refusal_r);
 }
 
 static void inner_on_response(struct call *inner, const struct slice *parts, size_t count)
@@ -480,7 +474,7 @@ static void inner_on_response(struct call *inner, const struct slice *parts, siz
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
 	msg = msg_new_take(&text);
-	if (call != NULL && inner->refused_as != NULL) {
+	if (call != NULL) {
 		call->refused_by = inner->refused_by;
 		call->refused_as = inner->refused_as;
 	}

@@ -2,6 +2,7 @@
 /* subscriptions/listen at a legacy server: what is acknowledged, and how many there may be. MOD-SUB-01 */
 #include "router/change_listener.h"
 
+#include "router/client_request.h"
 #include "router/request_stage.h"
 
 #define LISTEN(id, filter)                                                        \
@@ -129,7 +130,43 @@ static void each_caller_has_so_many(void **state)
 
 #define LISTEN_TEST(name) cmocka_unit_test_setup_teardown(name, request_setup, request_teardown)
 
+/* Who leaves before anything is known of the server leaves nothing. */
+static void who_leaves_early_leaves_nothing(void **state)
+{
+	struct asker *asker = ask(LISTEN("1", "'resourceSubscriptions':['r:a','r:b']"));
+
+	call_cancel(&asker->call);
+	asker = ask(LISTEN("1", "'resourceSubscriptions':['r:a','r:b']"));
+	get_ready(0);
+	hears(process(0), SUBSCRIBE("2"));
+	call_cancel(&asker->call); /* the server has not agreed yet */
+	settle();
+}
+
+/* What ends are the streams to that server; or those of callers without a name. */
+static void streams_end_with_their_server(void **state)
+{
+	struct asker *askers[] = { ask(LISTEN("1", "'toolsListChanged':true")), NULL };
+
+	get_ready(0);
+	askers[1] = ask_as(alice, LISTEN("2", "'toolsListChanged':true"));
+	get_ready(1);
+	client_request_drain_some(&router, &servers[1]);
+	settle();
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(askers[i]->ending, ENDING_NONE);
+	client_request_drain_some(&router, NULL);
+	settle();
+	assert_int_equal(askers[0]->ending, ENDING_RESPONSE);
+	assert_int_equal(askers[1]->ending, ENDING_NONE);
+	client_request_drain_some(&router, &servers[0]);
+	settle();
+	assert_int_equal(askers[1]->ending, ENDING_RESPONSE);
+}
+
 static const struct CMUnitTest tests[] = {
+	LISTEN_TEST(who_leaves_early_leaves_nothing),
+	LISTEN_TEST(streams_end_with_their_server),
 	LISTEN_TEST(only_what_is_told_is_acknowledged),
 	LISTEN_TEST(nothing_is_heard_of_what_is_denied),
 	LISTEN_TEST(what_is_not_answered_is_left_out),

@@ -159,7 +159,7 @@ static bool may_restart(struct client_session *cs)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	if (cs->restarts == 0 || now_ms - cs->restarts_since_ms > RESTARTS_WINDOW_MS) {
+	if (now_ms - cs->restarts_since_ms > RESTARTS_WINDOW_MS) {
 		cs->restarts = 0;
 		cs->restarts_since_ms = now_ms;
 	}

@@ -434,6 +434,10 @@ static void a_pool_goes_on(void **state)
 			pongs(process(old + 1));
 		assert_int_equal(front->call.client->session->state == SESSION_LIVE,
 				 rows[i].goes_on);
+		if (rows[i].is_taken && !rows[i].goes_on)
+			hears_nothing(process(old + 1));
+		if (rows[i].is_taken)
+			assert_int_equal(process(old + 1)->is_eof, !rows[i].goes_on);
 		assert_null(rows[i].goes_on ? fake_process_read(process(old + 1)) : NULL);
 		assert_int_equal(keeper.count, old + (rows[i].goes_on ? 2 : 3));
 		session_end(front->call.client->session, REASON_DELETED);

@@ -61,6 +61,9 @@ static void first_page_is_the_frame(void **state)
 			 PAGES_COMPLETE);
 	pages_join(&pages, &limits);
 	are("{'tools':[1,3, {'tools':[4]}],'a':[2]}");
+	assert_true(pages.head.data == NULL && pages.tail.data == NULL &&
+		    pages.items[0].data == NULL);
+	assert_null(pages.cursor.data); /* nothing is kept twice */
 }
 
 static void empty_pages_leave_no_commas(void **state)

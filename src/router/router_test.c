@@ -1868,6 +1868,112 @@ static void what_has_to_be_declared(void **state)
 	buf_fini(&out);
 }
 
+#define BLOCK "{'type':'text','text':'t'}"
+#define SAMPLE(id, content)                                                                      \
+	"{'jsonrpc':'2.0','id':" id ",'method':'sampling/createMessage','params':{'messages':[{" \
+	"'role':'user','content':" content "}],'maxTokens':1}}"
+
+/* What is asked is in the words of the client's revision, and what it answers in those of the server's. */
+static void questions_are_translated(void **state)
+{
+	struct client *client = begin_with(
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
+		"'2025-06-18','capabilities':{" CAPS "},'clientInfo':{'name':'c','version':'1'}}}");
+
+	notify(client, INITIALIZED);
+	listener = listen_to(client);
+	says(process(0), SAMPLE("7", "[" BLOCK "]"));
+	was_heard(SAMPLE("1000001", BLOCK) "|");
+}
+
+static void answers_are_translated(void **state)
+{
+	struct front *front = open_session(INITIALIZE_WITH(CAPS));
+	struct client *client = front->call.client;
+
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-06-18',"
+			 "'capabilities':{},'serverInfo':{'name':'s','version':'1'}}}");
+	hears(process(0), INITIALIZED);
+	notify(client, INITIALIZED);
+	listener = listen_to(client);
+	says(process(0), SAMPLE("7", BLOCK));
+	was_heard(SAMPLE("1000001", BLOCK) "|");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{'role':'assistant','model':'m',"
+		       "'content':[" BLOCK "]}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'role':'assistant','model':'m',"
+			  "'content':" BLOCK "}}");
+}
+
+/* SEC-50: also in the list of a session's own process, which is not kept. */
+static void denied_tools_are_not_listed(void **state)
+{
+	static const struct slice all[] = { SLICE("*") }, denied[] = { SLICE("b") };
+	struct permissions *permissions = &servers[0].conf.permissions;
+	struct client *client = begin();
+	struct front *front;
+
+	permissions->kinds[PERMISSION_TOOL].allow = (struct slices){ all, 1 };
+	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ denied, 1 };
+	permissions_finish(permissions);
+	front = request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[{'name':'a'},{'name':'b'}]}}");
+	is_answered(front, "{'jsonrpc':'2.0','id':1,'result':{'tools':[{'name':'a'}]}}");
+	permissions_free(permissions);
+	*permissions = (struct permissions){ .has_rules = false };
+}
+
+/* The token that a process gets is made for its caller, whoever that is for as long as it runs. */
+static void processes_for_callers_keep_them(void **state)
+{
+	servers[0].conf.for_caller = true;
+	session_end(begin()->session, REASON_DELETED);
+	settle();
+	exits(process(0), 0);
+	servers[0].conf.isolation = ISOLATION_PRINCIPAL;
+	begin_with(INITIALIZE_WITH(""));
+}
+
+/* The program of a client is shown by its name, as much of it as there is room for whole characters. */
+static void long_names_of_programs_are_cut(void **state)
+{
+	static const struct {
+		size_t ascii, others, shown;
+	} rows[] = {
+		{ 0, 0, 0 },
+		{ 5, 0, 5 },
+		{ CLIENT_PROGRAM_BYTES - 1, 0, CLIENT_PROGRAM_BYTES - 1 },
+		{ CLIENT_PROGRAM_BYTES, 0, CLIENT_PROGRAM_BYTES - 1 },
+		{ CLIENT_PROGRAM_BYTES - 2, 1, CLIENT_PROGRAM_BYTES - 2 },
+		{ CLIENT_PROGRAM_BYTES - 3, 2, CLIENT_PROGRAM_BYTES - 1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf name = { 0 }, text = { 0 };
+		struct client *client;
+
+		for (size_t n = 0; n < rows[i].ascii; n++)
+			buf_append_char(&name, 'x');
+		for (size_t n = 0; n < rows[i].others; n++)
+			buf_append_str(&name, "\xC3\xA9");
+		buf_printf(
+			&text,
+			"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
+			"'2025-11-25','capabilities':{},'clientInfo':{'name':'%.*s'}}}",
+			SLICE_ARG(buf_slice(&name)));
+		client = begin_with(buf_terminate(&text));
+		buf_append_char(&name, '\0');
+		name.data[rows[i].shown] = '\0';
+		assert_string_equal(client_session_program(client->session), name.data);
+		session_end(client->session, REASON_DELETED);
+		settle();
+		exits(process(i), 0);
+		buf_fini(&name);
+		buf_fini(&text);
+	}
+}
+
 /* An initialize request is not to be cancelled, whenever a client sends it. */
 static void initialize_is_never_cancelled(void **state)
 {
@@ -1910,6 +2016,11 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(what_may_be_asked),
 	cmocka_unit_test(what_has_to_be_declared),
 	cmocka_unit_test(what_clients_lack),
+	TEST(questions_are_translated),
+	TEST(answers_are_translated),
+	TEST(denied_tools_are_not_listed),
+	TEST(processes_for_callers_keep_them),
+	TEST(long_names_of_programs_are_cut),
 	TEST(initialize_is_never_cancelled),
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
