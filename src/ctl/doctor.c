@@ -906,7 +906,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	finding_begin("server", e.server->conf.name);
 	report_sandbox(e.server);
 	/* The daemon would not start at all. */
-	if (kernel_features_needs_cgroup(e.server) && cgroups_check(config, &err) < 0)
+	if (cgroups_is_needed(e.server) && cgroups_check(config, &err) < 0)
 		finding_fail(&e.ill, "resources", "%s", err.text);
 	if (examine_claims(&e, &spec)) {
 		clock_update();

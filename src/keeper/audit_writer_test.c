@@ -498,6 +498,56 @@ static void a_removed_file_is_made_anew(void **state)
 	assert_string_equal(content(path), RECORD("c"));
 }
 
+/* Only that: nothing is opened again that is still there, nor a pipe whose reader goes on. */
+static void what_is_not_removed_stays_open(void **state)
+{
+	char text[256] = "";
+	int reader;
+
+	open_to(path);
+	assert_int_equal(fcntl(writer.fd, F_SETFL, O_APPEND), 0); /* by which it is known again */
+	wait_ms(1000);
+	tell(RECORD("a"));
+	run();
+	assert_int_equal(fcntl(writer.fd, F_GETFL) & O_NONBLOCK, 0);
+	assert_string_equal(content(path), RECORD("a"));
+	audit_writer_close(&writer);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	open_to(path);
+	assert_int_equal(unlink(path), 0);
+	wait_ms(1000);
+	tell(RECORD("b"));
+	run();
+	assert_true(read(reader, text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, RECORD("b"));
+	close(reader);
+}
+
+/* At the end of a gateway, before another program takes the place of this one, and at the end of all. */
+static void what_is_in_the_pipe_is_written(void **state)
+{
+	open_to(path);
+	tell(RECORD("a"));
+	audit_writer_flush(&writer);
+	assert_string_equal(content(path), RECORD("a"));
+	tell(RECORD("b") "{\"half");
+	assert_true(audit_writer_is_through(&writer));
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+	tell(RECORD("c"));
+	audit_writer_close(&writer);
+	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
+	open_to("/dev/full");
+	assert_true(audit_writer_is_through(&writer));
+	tell(RECORD("d"));
+	assert_false(audit_writer_is_through(&writer));
+	audit_writer_close(&writer);
+	open_to(NULL);
+	tell(RECORD("e"));
+	assert_true(audit_writer_is_through(&writer));
+}
+
 /* Of the last one, that was taken over: a small pipe, and writes that wait. */
 static void what_a_gateway_can_change_is_taken_back(void **state)
 {
@@ -636,6 +686,8 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(what_is_in_the_way_is_said, begin, end),
 		cmocka_unit_test_setup_teardown(a_removed_file_is_made_anew, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_not_removed_stays_open, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_in_the_pipe_is_written, begin, end),
 		cmocka_unit_test_setup_teardown(a_line_is_written_anew_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_lost_at_the_end_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(a_socket_gets_datagrams, begin, end),

@@ -182,11 +182,6 @@ static void check_sandbox(const struct check *check)
 	check_paths(check, "sandbox.write", &server->sandbox_write);
 }
 
-bool kernel_features_needs_cgroup(const struct config_server *server)
-{
-	return server->memory_bytes > 0 || server->processes > 0 || server->cpu_percent > 0;
-}
-
 /* All servers lack it, or none; it is told of the first that needs it. */
 static void check_cgroups(const struct config *config, const struct tree *root,
 			  struct config_problems *problems)
@@ -198,7 +193,7 @@ static void check_cgroups(const struct config *config, const struct tree *root,
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
-		if (server->enabled && kernel_features_needs_cgroup(server)) {
+		if (server->enabled && cgroups_is_needed(server)) {
 			tell(&(struct check){ config, server, root, problems }, "resources", "%s",
 			     err.text);
 			return;
@@ -351,7 +346,7 @@ static void warn_of_args(const struct check *check)
 	const struct config_server *server = check->server;
 	size_t length = server->command != NULL ? strlen(server->command) : 0;
 
-	if (length == 0 || (length >= 2 && strcmp(server->command + length - 2, "sh") == 0))
+	if (length >= 2 && strcmp(server->command + length - 2, "sh") == 0)
 		return;
 	for (size_t i = 0; i < server->args.count; i++) {
 		for (size_t j = 0; j < ARRAY_LEN(beginnings); j++)

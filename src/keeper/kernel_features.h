@@ -27,9 +27,6 @@ void kernel_features_check(const struct config *config, const struct config *run
 void kernel_features_check_directories(const struct config *config, const struct tree *root,
 				       struct config_problems *list);
 
-/* Whether the server has a limit that only a cgroup can enforce. */
-bool kernel_features_needs_cgroup(const struct config_server *server);
-
 /* What may surprise the operator: a server that runs as root because the daemon does, … */
 bool kernel_features_is_root(const struct config_server *server);
 /* … or one that can call this gateway because it may connect to any port. */

@@ -110,6 +110,10 @@ static char *found(const char *yaml, bool is_root)
 
 #define SERVER(more) "servers: {a: {command: /bin/cat" more "}}\n"
 #define SANDBOX(more) SERVER(", sandbox: {mode: landlock" more "}")
+#define CLAIMED(path)                                                                 \
+	SANDBOX(", write: ['@']}, isolation: principal, env: {T: {file: '" path "'}") \
+	"auth: {mode: token, tokens: [{name: x, sha256: " ZEROS "}]}\n"
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
 static const struct {
 	const char *yaml;
@@ -135,7 +139,10 @@ static const struct {
 	{ SERVER(", args: [x, '$HOME/y']"), "servers.a.args: '$HOME/y' is passed on" },
 	{ SERVER(", args: ['x~/', 'x$HOME/', '~', '']"), NULL },
 	{ "servers: {a: {command: /bin/sh, args: ['-c', '~/x']}}\n", NULL },
-	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@', '@/']}}"), NULL },
+	{ "servers: {a: {command: sh, args: ['-c', '~/x']}}\n", NULL },
+	{ "servers: {a: {command: w, env: {PATH: /usr/bin}, args: ['~/x']}}\n",
+	  "servers.a.args: '~/x' is passed on as it is" },
+	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@', '@/', '/']}}"), NULL },
 	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@/none']}}"),
 	  "servers.a.tools.arguments.paths.roots: @/none: No such file" },
 	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@/link']}}"),
@@ -157,6 +164,9 @@ static const struct {
 	{ SANDBOX(", write: ['@']") "admin: {metrics: 'unix:@/sock'}\n",
 	  "conf.yaml:2:18: admin.metrics" },
 	{ SANDBOX(", read: ['@']") "log: {target: '@/log'}\n", NULL },
+	{ CLAIMED("@/link/x${claim:sub}"),
+	  "servers.a.env.T: @/link/ goes through a symbolic link below @, which a server may" },
+	{ CLAIMED("@/${claim:sub}/x"), NULL },
 };
 
 /* SEC-62, SEC-63 */

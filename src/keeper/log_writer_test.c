@@ -3,6 +3,7 @@
 #include "keeper/records.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -173,6 +174,84 @@ static void lines_a_second_are_bounded(void **state)
 	assert_int_equal(log_relay_pause_ms(&relay), 0);
 }
 
+/* Of a process that has ended the lines of one second are taken, and it is said that there were more. */
+static void what_is_beyond_the_bound_is_discarded(void **state)
+{
+	size_t count = 0;
+
+	while (count < LOG_RELAY_LINES) {
+		write_lines(100);
+		count += read_all();
+	}
+	log_relay_flush(&relay);
+	assert_string_equal(came(), ""); /* there were none */
+	write_lines(2000);
+	log_relay_flush(&relay);
+	assert_non_null(strstr(came(), "text=\"... there was more, which was discarded\"\n"));
+	clock_freeze(now_ms += 1000);
+	assert_int_equal(read_all(), 0);
+}
+
+/* ---- files ---- */
+
+static void what_is_in_the_way_of_the_log_is_said(void **state)
+{
+	static char targets[][24] = { "stderr", "journal", "no/absolute/path", "/dev/null",
+				      "/no/such/log" };
+	struct error err = { ERROR_NONE, "" };
+
+	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
+		const struct config config = { .log_target = targets[i] };
+		bool is_lacking = i == 4 || (i == 1 && access(RECORDS_JOURNAL, F_OK) < 0);
+
+		assert_int_equal(log_file_try(&config, &err), is_lacking ? -1 : 0);
+		if (i < 2)
+			assert_int_equal(log_file_open(&config, &err), STDERR_FILENO);
+	}
+	assert_string_equal(err.text, "its directory does not exist");
+	assert_int_equal(log_file_open(&(struct config){ .log_target = targets[4] }, &err), -1);
+	assert_non_null(strstr(err.text, "cannot open the log file /no/such/log: No such file"));
+}
+
+/* It is the same file until another one is there. */
+static void a_renamed_log_is_left(void **state)
+{
+	char path[64], moved[64], text[512] = "";
+	struct config config = { .log_target = path };
+	struct error err;
+	int fd, before;
+
+	snprintf(path, sizeof(path), "/tmp/log.%d", getpid());
+	snprintf(moved, sizeof(moved), "/tmp/log.%d.1", getpid());
+	before = fd = log_file_open(&config, &err);
+	assert_true(fd > STDERR_FILENO);
+	log_set_fd(fd);
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	log_file_reopen(&config, &fd);
+	assert_int_equal(fd, before);
+	assert_int_equal(rmdir(path), 0);
+	log_file_reopen(&config, &fd);
+	config.log_target = NULL; /* which is none to be opened again */
+	log_file_reopen(&config, &fd);
+	before = open(moved, O_RDONLY | O_CLOEXEC);
+	assert_true(read(before, text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "log_reopen_failed error=\"cannot open the log file"));
+	assert_null(strstr(text, "log_reopened"));
+	close(before);
+	before = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(read(before, text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "log_reopened file="));
+	close(before);
+	log_file_close(&fd);
+	assert_int_equal(fd, -1);
+	assert_int_equal(unlink(path) + unlink(moved), 0);
+	fd = STDERR_FILENO;
+	log_file_close(&fd); /* which stays open for whoever comes next */
+	assert_int_equal(fd, -1);
+	assert_true(fcntl(STDERR_FILENO, F_GETFD) >= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +261,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			lines_of_the_other_format_are_taken_around_its_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(lines_a_second_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_beyond_the_bound_is_discarded, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_in_the_way_of_the_log_is_said, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_renamed_log_is_left, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

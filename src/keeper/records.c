@@ -558,7 +558,7 @@ static void audit_leave_removed_file(struct audit_writer *writer)
 {
 	struct stat found;
 
-	if (writer->fd < 0 || !audit_is_file(writer) || clock_now_ms() < writer->look_at_ms)
+	if (writer->fd < 0 || clock_now_ms() < writer->look_at_ms)
 		return;
 	writer->look_at_ms = clock_now_ms() + SECOND_MS;
 	if (fstat(writer->fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_nlink > 0)
