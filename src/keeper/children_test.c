@@ -11,14 +11,18 @@
 #include "base/unit_test.h"
 #include "config/load.h"
 
-#define SERVERS                                                                              \
-	"servers: {a: {command: cat, start: {rate: 1}, pool: {max: 4}}, b: {command: cat}, " \
-	"none: {command: /none, args: [x]}, off: {command: cat, enabled: false}, "           \
-	"bounded: {command: cat, resources: {memory: 64MiB}}, "                              \
-	"tame: {command: cat, user: nobody}, "                                               \
-	"boxed: {command: cat, sandbox: {mode: landlock}}, "                                 \
-	"reports: {command: cat, sandbox: {mode: report}}}\n"
-enum { A, B, NONE, OFF, BOUNDED };
+#define SERVERS                                                                                                  \
+	"servers: {a: {command: cat, start: {rate: 1}, pool: {max: 4}}, b: {command: cat}, "                     \
+	"none: {command: /none, args: [x]}, off: {command: cat, enabled: false}, "                               \
+	"bounded: {command: cat, resources: {memory: 64MiB}}, "                                                  \
+	"tame: {command: cat, user: nobody}, "                                                                   \
+	"boxed: {command: cat, sandbox: {mode: landlock}}, "                                                     \
+	"reports: {command: cat, sandbox: {mode: report}}, "                                                     \
+	"callers: {command: sh, args: [-c, echo $S $T $U; cat], isolation: principal, env: {S: {file: FILE.s}, " \
+	"T: '${claim:sub}', U: {file: 'FILE.${claim:sub}'}}}}\n"                                                 \
+	"auth: {mode: token, tokens: [{name: x, sha256: " ZEROS "}]}\n"
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+enum { A, B, NONE, OFF, BOUNDED, CALLERS = 8 };
 
 static char file[64];
 static struct server_slots slots;
@@ -50,17 +54,40 @@ static void pass(uint64_t ms)
 	clock_freeze(now_ms += ms);
 }
 
+/* A file beside it. */
+static void put(const char *more, const char *text)
+{
+	char path[80];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s%s", file, more);
+	out = fopen(path, "we");
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+/* FILE in it stands for the path of the file. */
 static struct config *load(const char *text)
 {
 	const struct config_request request = { .file = file };
 	struct config_problems problems = { 0 }, warnings = { 0 };
-	FILE *out = fopen(file, "we");
+	struct slice rest = slice_str(text);
+	struct buf filled = { 0 };
 	struct config *config;
 
-	assert_non_null(out);
-	assert_true(fputs(text, out) >= 0);
-	assert_int_equal(fclose(out), 0);
-	assert_int_equal(chmod(file, 0600), 0);
+	for (const char *at; (at = memmem(rest.p, rest.n, "FILE", 4)) != NULL;) {
+		buf_append_slice(&filled, slice_between(rest.p, at));
+		buf_append_str(&filled, file);
+		rest = slice_between(at + 4, rest.p + rest.n);
+	}
+	buf_append_slice(&filled, rest);
+	buf_terminate(&filled);
+	put(".s", "one\n");
+	put(".his", "own\n");
+	put("", filled.data);
+	buf_fini(&filled);
 	config = config_load(&request, &problems, &warnings);
 	if (config == NULL)
 		fail_msg("refused: %s", problems.items[0]);
@@ -189,6 +216,14 @@ static int end(void **state)
 	close(told);
 	log_set_fd(STDERR_FILENO);
 	close(log_fd);
+	put(".s", "");
+	put(".his", "");
+	for (size_t i = 0; i < 2; i++) {
+		char path[80];
+
+		snprintf(path, sizeof(path), "%s%s", file, i == 0 ? ".s" : ".his");
+		assert_int_equal(unlink(path), 0);
+	}
 	return unlink(file);
 }
 
@@ -252,7 +287,7 @@ static void only_what_may_be_started_is(void **state)
 		uint32_t server;
 		const char *why;
 	} rows[] = {
-		{ 9, 8, "there is no such server" },
+		{ 9, 9, "there is no such server" },
 		{ 9, UINT32_MAX, "there is no such server" },
 		{ 9, OFF, "there is no such server" },
 		{ INHERITED_BIT, A, "no gateway gives such numbers" },
@@ -434,6 +469,42 @@ static void what_becomes_of_a_start_is_logged(void **state)
 	assert_int_equal(hear(IPC_EXITED).exited.status, SIGTERM);
 }
 
+/* Its environment is that of its caller, with what is in the files now. AUTH-DWN-02 */
+static void each_process_is_its_callers(void **state)
+{
+	static const struct {
+		struct slice claims;
+		int error; /* 0: it runs */
+		const char *logged;
+	} rows[] = {
+		{ SLICE(""), EINVAL, "ipc_bad_request" },
+		{ SLICE("sub\0nobody\0"), IPC_NO_CREDENTIAL, "credential_missing server=callers" },
+		{ SLICE("sub\0his\0"), 0, "child_spawn server=callers" },
+	};
+	char text[64] = "";
+	struct pollfd says;
+
+	put(".s", "two\n");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct pollfd polls[CHILDREN_STARTING_MAX];
+
+		ask((struct ipc_message){ .type = IPC_START,
+					  .start = { i + 1, CALLERS },
+					  .texts = { rows[i].claims } });
+		while (rows[i].error == 0 && children.starting_count > 0) {
+			assert_true(poll(polls, children_poll_fill(&children, polls), 20000) > 0);
+			children_read_verdicts(&children);
+		}
+		assert_int_equal(count_logged(rows[i].logged), 1);
+		if (rows[i].error != 0)
+			assert_int_equal(hear(IPC_FAILED).failed.error, rows[i].error);
+	}
+	says = (struct pollfd){ .fd = row_of(3)->fds[1], .events = POLLIN };
+	assert_int_equal(poll(&says, 1, 20000), 1);
+	assert_true(read(says.fd, text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "two his own\n");
+}
+
 /* Until it becomes another one, or a process has been started. */
 static void the_same_failure_is_logged_once(void **state)
 {
@@ -528,13 +599,14 @@ static void what_a_server_may_is_logged_once(void **state)
 	assert_int_equal(count_logged("sandbox_lacks server=a "), 0);
 	assert_int_equal(count_logged("server_reaches_gateway"), 0);
 	for (int i = 0; i < 2; i++) {
-		b->conf.name = (char *)(uintptr_t)(i == 0 ? slots.table.servers[A].conf.name : "c");
+		b->conf.name =
+			(char *)(uintptr_t)(i == 0 ? slots.table.servers[A].conf.name : "other");
 		slots.slots[B].starts.is_logged = false;
 		children_note_servers(&children);
 		assert_true(slots.slots[B].starts.is_logged);
 	}
 	assert_int_equal(count_logged("server_is_root server=a"), by_root);
-	assert_int_equal(count_logged("server_is_root server=c"), by_root);
+	assert_int_equal(count_logged("server_is_root server=other"), by_root);
 	b->conf.name = (char *)(uintptr_t)own;
 }
 
@@ -874,6 +946,7 @@ int main(void)
 		TEST(answers_are_given_to_those_who_asked),
 		TEST(what_does_not_fit_is_told_later),
 		TEST(what_becomes_of_a_start_is_logged),
+		TEST(each_process_is_its_callers),
 		TEST(the_same_failure_is_logged_once),
 		TEST(whoever_is_alone_is_signalled),
 		TEST(no_process_runs_without_its_limits),
