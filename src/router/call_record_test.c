@@ -138,6 +138,39 @@ static void what_cannot_be_recorded_is_refused(void **state)
 	hears_nothing(process(0));
 }
 
+/* A call without an id is one all the same. */
+static void calls_without_an_id_are_recorded(void **state)
+{
+	static const struct peer nowhere;
+	static const struct audit_origin origin = { "streamable", &nowhere };
+	static const struct rights no_rights = { .needs_roles = false };
+	static const char call[] = "{'jsonrpc':'2.0','method':'tools/call','params':{'name':'t'}}";
+
+	session_end(client->session, REASON_DELETED);
+	settle();
+	exits(process(0), 0);
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	router.audit = NULL; /* that of the test has no front */
+	client = open_session_as(alice, INITIALIZE_WITH(""))->call.client;
+	router.audit = &audit;
+	get_ready(1);
+	for (int i = 0; i < 2; i++) {
+		struct envelope env = scan(q(call));
+		struct admitted *admitted = admitted_new(client, &no_rights, &origin, &env, 1);
+
+		audit.conf.is_required = audit.is_failing = i > 0;
+		admitted_next(admitted);
+		forward_notification(client, admitted);
+		admitted_free(&admitted);
+		settle();
+		if (i > 0)
+			continue;
+		is_recorded("allowed", "notification");
+		hears(process(1), call);
+	}
+	hears_nothing(process(1)); /* what cannot be recorded is not done */
+}
+
 /* Pings are no work; and of what is allowed nothing is recorded where only refusals are to be. */
 static void not_all_is_recorded(void **state)
 {
@@ -187,6 +220,7 @@ int main(void)
 		TEST(ends_without_an_answer_are_recorded),
 		TEST(what_cannot_be_recorded_is_refused),
 		TEST(not_all_is_recorded),
+		TEST(calls_without_an_id_are_recorded),
 		TEST(waits_are_counted_once),
 	};
 

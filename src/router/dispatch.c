@@ -52,7 +52,7 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 		return; /* each request names its level */
 	if (level < 0 && upstream->level >= 0)
 		level = LEVEL_LEAST;
-	if (level < 0 || level == upstream->level)
+	if (level == upstream->level)
 		return;
 	upstream->level = level;
 	buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(level)));
@@ -176,8 +176,7 @@ static void remember_level(struct call *call)
 	struct client *client = call->client;
 	int level;
 
-	if (call->method->id != METHOD_SET_LEVEL || call->body == NULL ||
-	    pool_is_shared(client->pool))
+	if (call->method->id != METHOD_SET_LEVEL || call->body == NULL)
 		return;
 	level = client_named_level(call->body->env);
 	if (client->level != level)

@@ -525,6 +525,16 @@ static void no_tasks_are_offered_to_older_clients(void **state)
 	assert_null(strstr(buf_terminate(&front->response), "\"tasks\""));
 }
 
+/* Tasks of the one era are none of the other. bridging.md §2.5 */
+static void legacy_clients_have_no_modern_tasks(void **state)
+{
+	struct member *member = begin_with("", "'tools':{},'extensions':{'" META "tasks':{}}");
+	struct front *front = request(member->client, REQUEST("1", "tasks/get", "'taskId':'a'"));
+
+	assert_non_null(strstr(buf_terminate(&front->response), "-32601"));
+	hears_nothing(process(0));
+}
+
 static void no_modern_tasks_are_offered_to_legacy_clients(void **state)
 {
 	struct front *front = open_session(INITIALIZE_WITH(""));
@@ -557,6 +567,7 @@ int main(void)
 		ERA_TEST(configured_era_is_final),
 		ERA_TEST(contradiction_clears_the_verdict),
 		MODERN_TEST(no_modern_tasks_are_offered_to_legacy_clients),
+		MODERN_TEST(legacy_clients_have_no_modern_tasks),
 		MODERN_TEST(no_tasks_are_offered_to_older_clients),
 		MODERN_TEST(calls_are_translated),
 		MODERN_TEST(values_of_tools_are_objects),

@@ -236,6 +236,23 @@ static void others_than_tools_fail_as_errors(void **state)
 	says(process(0), ERROR("3", "-32021"));
 	is_answered(front, TOOL_FAILS("'d'", "The server needs a client that can do more than this "
 					     "one"));
+	front = request(client, CALL("'e'"));
+	says(process(0), ERROR("4", "-32000"));
+	is_answered(front, ERROR("'e'", "-32000"));
+	front = request(client,
+			"{'jsonrpc':'2.0','id':'f','method':'prompts/get','params':{'name':'p'}}");
+	says(process(0), ERROR("5", "-32021"));
+	assert_null(strstr(buf_terminate(&front->response), "isError"));
+	assert_non_null(strstr(buf_terminate(&front->response), "error"));
+}
+
+/* What is neither complete nor asks is nothing that we know. */
+static void unknown_results_fail_the_call(void **state)
+{
+	struct front *front = call_of(begin_asked());
+
+	says(process(0), ANSWER("2", "'resultType':'other','inputRequests':{'q':" FORM "}"));
+	is_failed(front, REASON_CHILD_PROTOCOL_ERROR);
 }
 
 /* BACK-SEC-01: nothing that a server says here is more than its own call's end. */
@@ -305,6 +322,42 @@ static void answers_have_a_limit(void **state)
 	}
 	is_answered(front, TOOL_FAILS("'c'", "The answers to what the server asked are too large"));
 	buf_fini(&text);
+}
+
+/* A single one may be as large as messages may be. */
+static void a_single_answer_may_be_large(void **state)
+{
+	struct member *member = begin_asked();
+	struct front *front = call_of(member);
+	struct buf text = { 0 };
+	struct envelope env;
+
+	says(process(0), ASKS("2", "'inputRequests':{'q':" SAMPLING "}"));
+	buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":1000001,\"result\":{\"x\":\"%0*d\"}}",
+		   5 * 1024 * 1024, 0);
+	env = scan(buf_terminate(&text));
+	forward_answer(member->client, admit(member->client, &env));
+	settle();
+	is_open(front);
+	buf_fini(&text);
+}
+
+/* Only URLs that have none get a name, and nothing else does. */
+static void what_has_a_name_keeps_it(void **state)
+{
+	struct member *member = begin_with("'sampling':{},'elicitation':{'url':{}}", "'tools':{}");
+	struct front *front = call_of(member);
+
+	says(process(0), ASKS("2", "'inputRequests':{'q':{'method':'elicitation/create','params':{"
+				   "'mode':'url','elicitationId':'e','url':'u','message':'m'}}}"));
+	was_told(front, "{'jsonrpc':'2.0','id':1000001,'method':'elicitation/create','params':{"
+			"'mode':'url','elicitationId':'e','url':'u','message':'m'}}|");
+	front = request(member->client, CALL("'d'"));
+	says(process(0),
+	     ASKS("3", "'inputRequests':{'q':{'method':'sampling/createMessage','params'"
+		       ":{'mode':'url','messages':[],'maxTokens':1}}}"));
+	assert_null(strstr(buf_terminate(&front->messages), "elicitationId"));
+	assert_non_null(strstr(buf_terminate(&front->messages), "maxTokens"));
 }
 
 /* A URL has a name in 2025-11-25, which a modern server does not give it. */
@@ -431,24 +484,27 @@ static void one_of_many_has_the_log(void **state)
 	struct member *member;
 	struct front *first, *second;
 
+	servers[0].conf.calls_per_process = 3;
 	first = open_session_as(alice, INITIALIZE_WITH(""));
 	hears(process(0), DISCOVER("", GATEWAY));
 	says(process(0), DISCOVERED_WITH("'tools':{},'logging':{}"));
 	member = join(first);
+	first = request(member->client, CALL("5")); /* it wants none */
+	hears(process(0), REQUEST("2", "tools/call", META_OF("", GATEWAY) "},'name':'t'"));
 	is_answered(request(member->client, "{'jsonrpc':'2.0','id':6,'method':'logging/setLevel',"
 					    "'params':{'level':'info'}}"),
 		    EMPTY("6"));
 	first = request(member->client, CALL("7"));
 	second = request(member->client, CALL("8"));
-	hears(process(0), REQUEST("2", "tools/call",
+	hears(process(0), REQUEST("3", "tools/call",
 				  META_OF("", GATEWAY) ",'" META "logLevel':'info'},'name':'t'"));
-	hears(process(0), REQUEST("3", "tools/call", META_OF("", GATEWAY) "},'name':'t'"));
+	hears(process(0), REQUEST("4", "tools/call", META_OF("", GATEWAY) "},'name':'t'"));
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
 			 "'info','data':1}}");
 	was_told(second, "");
 	was_told(first, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
 			"'info','data':1}}|");
-	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
 			 "'info','data':2}}");
 	was_told(second, "");
@@ -472,6 +528,9 @@ int main(void)
 		MODERN_TEST(malformed_rounds_fail_the_call),
 		MODERN_TEST(questions_have_a_limit),
 		MODERN_TEST(answers_have_a_limit),
+		MODERN_TEST(unknown_results_fail_the_call),
+		MODERN_TEST(a_single_answer_may_be_large),
+		MODERN_TEST(what_has_a_name_keeps_it),
 		MODERN_TEST(urls_get_a_name),
 		MODERN_TEST(urls_are_shown_once),
 		MODERN_TEST(urls_are_accepted_together),

@@ -1868,6 +1868,40 @@ static void what_has_to_be_declared(void **state)
 	buf_fini(&out);
 }
 
+/* What a legacy server says in words of the modern era means nothing there: it is passed on. */
+static void modern_words_are_no_words(void **state)
+{
+	struct client *client = begin();
+	struct front *front = request(client, CALL("1"));
+
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'resultType':'input_required'}}");
+	is_answered(front, "{'jsonrpc':'2.0','id':1,'result':{'resultType':'input_required'}}");
+	front = request(client, CALL("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'error':{'code':-32021,'message':'m'}}");
+	is_answered(front, "{'jsonrpc':'2.0','id':2,'error':{'code':-32021,'message':'m'}}");
+	request(client, "{'jsonrpc':'2.0','id':3,'method':'server/discover'}");
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'server/discover'}");
+}
+
+/* UTIL-TASK-01: tasks are for clients whose revision has them. */
+static void older_clients_have_no_tasks(void **state)
+{
+	static const char get[] =
+		"{'jsonrpc':'2.0','id':2,'method':'tasks/get','params':{'taskId':'a'}}";
+	struct front *front;
+
+	request(begin(), get);
+	hears(process(0), get);
+	front = request(begin_with("{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+				   "'protocolVersion':'2025-06-18','capabilities':{},'clientInfo':{"
+				   "'name':'c','version':'1'}}}"),
+			get);
+	assert_non_null(strstr(buf_terminate(&front->response), "-32601"));
+	hears_nothing(process(1));
+}
+
 #define BLOCK "{'type':'text','text':'t'}"
 #define SAMPLE(id, content)                                                                      \
 	"{'jsonrpc':'2.0','id':" id ",'method':'sampling/createMessage','params':{'messages':[{" \
@@ -2021,6 +2055,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(denied_tools_are_not_listed),
 	TEST(processes_for_callers_keep_them),
 	TEST(long_names_of_programs_are_cut),
+	TEST(modern_words_are_no_words),
+	TEST(older_clients_have_no_tasks),
 	TEST(initialize_is_never_cancelled),
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
