@@ -484,26 +484,38 @@ static enum pages_outcome cached_list_add_page(const struct cached_list *list, s
 	return outcome;
 }
 
+/* What lists of these pools take that are on their way; of this server, if it is not NULL. */
+static size_t coming_bytes(const struct list *pools, const struct server *server)
+{
+	size_t bytes = 0;
+
+	LIST_FOREACH(node, pools) {
+		const struct pool *pool = container_of(node, struct pool, link);
+
+		if (server != NULL && pool->server != server)
+			continue;
+		LIST_FOREACH(at, &pool->lists.all) {
+			const struct cached_list *one = container_of(at, struct cached_list, link);
+
+			bytes += one->state == CACHED_LIST_ASKED ? one->bytes : 0;
+		}
+	}
+	return bytes;
+}
+
 /*
  * Whether its server has more than a quarter of all room in lists that are on their way, while these take more than
  * half of it together: nothing else makes them give way.
  */
 static bool cached_list_takes_too_much(const struct cached_list *list)
 {
-	size_t coming = 0, own = 0;
+	const struct process_slots *slots = &list->pool->router->slots;
+	const struct server *server = list->pool->server;
 
-	LIST_FOREACH(node, &list->pool->router->slots.pools) {
-		const struct pool *pool = container_of(node, struct pool, link);
-
-		LIST_FOREACH(at, &pool->lists.all) {
-			const struct cached_list *one = container_of(at, struct cached_list, link);
-			size_t bytes = one->state == CACHED_LIST_ASKED ? one->bytes : 0;
-
-			coming += bytes;
-			own += pool->server == list->pool->server ? bytes : 0;
-		}
-	}
-	return coming > KEPT_BYTES_MAX / 2 && own > KEPT_BYTES_MAX / 4;
+	return coming_bytes(&slots->pools, NULL) + coming_bytes(&slots->awake, NULL) >
+		       KEPT_BYTES_MAX / 2 &&
+	       coming_bytes(&slots->pools, server) + coming_bytes(&slots->awake, server) >
+		       KEPT_BYTES_MAX / 4;
 }
 
 /*

@@ -522,16 +522,16 @@ static void long_lists_have_pages(void **state)
 	assert_in_range(router.lists.bytes, 1, 10000);
 }
 
-/* Says pages of 1 MB without an end, to this request and to those that follow from `next` on. */
-static void say_pages(const char *member, size_t id, size_t next, size_t pages)
+/* Process i says pages of 1 MB without an end, to this request and to those that follow from `next` on. */
+static void say_pages(size_t i, const char *member, size_t id, size_t next, size_t pages)
 {
 	char begin[200], end[200];
 
-	for (size_t i = 0; i < pages; i++) {
+	for (size_t page = 0; page < pages; page++) {
 		snprintf(begin, sizeof(begin), "{'jsonrpc':'2.0','id':%zu,'result':{'%s':['",
-			 i == 0 ? id : next + i - 1, member);
-		snprintf(end, sizeof(end), "'],'nextCursor':'%zu'}}", i);
-		says_much(0, begin, end);
+			 page == 0 ? id : next + page - 1, member);
+		snprintf(end, sizeof(end), "'],'nextCursor':'%zu'}}", page);
+		says_much(i, begin, end);
 	}
 }
 
@@ -544,11 +544,27 @@ static void lists_on_their_way_leave_room(void **state)
 	request(a->client, LIST("1"));
 	request(a->client, PROMPTS_LIST("2"));
 	request(a->client, "{'jsonrpc':'2.0','id':3,'method':'resources/list'}");
-	say_pages("tools", 2, 5, 12);
-	say_pages("prompts", 3, 17, 12);
+	say_pages(0, "tools", 2, 5, 12);
+	say_pages(0, "prompts", 3, 17, 12);
 	assert_in_range(router.lists.bytes, 24000000, 24 << 20);
-	say_pages("resources", 4, 29, 12);
+	say_pages(0, "resources", 4, 29, 12);
 	assert_in_range(router.lists.bytes, 24000000, 24 << 20);
+}
+
+/* The same of those of processes that sessions have to themselves. */
+static void lists_of_sessions_leave_room(void **state)
+{
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.checks_schemas = true;
+	servers[0].conf.pool_max = 3;
+	for (size_t i = 0; i < 3; i++) {
+		struct front *front = open_session(INITIALIZE);
+
+		get_ready(i);
+		request(join(front)->client, CALL("1"));
+		say_pages(i, "tools", 2, 3, 12);
+		assert_in_range(router.lists.bytes, 12000000, 24 << 20);
+	}
 }
 
 /* All that is kept is bounded: what was asked for last stays. */
@@ -988,6 +1004,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(lists_and_calls_take_turns),
 	TEST(long_lists_have_pages),
 	TEST(lists_on_their_way_leave_room),
+	TEST(lists_of_sessions_leave_room),
 	TEST(kept_lists_are_bounded),
 	TEST_PRINCIPALS(idle_children_make_room),
 	TEST_PRINCIPALS(children_that_come_to_rest_make_room),
