@@ -19,7 +19,20 @@
 
 #define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
 
+#define SHORT_BYTES 4096 /* of lines that come first */
+
 /* ---- lines ---- */
+
+void kept_text_put(struct kept_text *text, const struct buf *line)
+{
+	CHECK(text->at <= text->max);
+	if (line->len > KEPT_LINE_MAX || line->len > text->max - text->at) {
+		text->lacks_some = true;
+		return;
+	}
+	memcpy(text->bytes + text->at, line->data, line->len);
+	text->at += line->len;
+}
 
 struct slice kept_line(const struct buf *text)
 {
@@ -119,19 +132,22 @@ void kept_pools_drop_all(struct kept_pools *pools)
 	}
 }
 
-size_t kept_pools_put(const struct kept_pools *pools, char *text, size_t at, size_t max)
+void kept_pools_put(const struct kept_pools *pools, struct kept_text *text)
 {
-	LIST_FOREACH(node, &pools->list) {
-		const struct pool *pool = kept_pool_at(node)->pool;
-		const struct buf *line = &kept_pool_at(node)->line;
+	size_t above = 0;
 
-		/* The pool of now may have the same id as one from before a reload, which nobody inherits. */
-		if (line->len > max - at || (pool != NULL && pool_is_retired(pool)))
-			continue;
-		memcpy(text + at, line->data, line->len);
-		at += line->len;
+	for (size_t most = SHORT_BYTES; above < text->max; most *= 4) {
+		LIST_FOREACH(node, &pools->list) {
+			const struct pool *pool = kept_pool_at(node)->pool;
+			const struct buf *line = &kept_pool_at(node)->line;
+
+			/* The pool of now may have the same id as one from before a reload, which nobody inherits. */
+			if (line->len > above && line->len <= most &&
+			    (pool == NULL || !pool_is_retired(pool)))
+				kept_text_put(text, line);
+		}
+		above = most;
 	}
-	return at;
 }
 
 bool kept_pools_take_line(struct kept_pools *pools, struct slice line)

@@ -27,6 +27,15 @@ struct server;
 struct upstream;
 
 #define KEPT_POOL_BEGIN "{\"pool\":"
+#define KEPT_LINE_MAX (1024 * 1024) /* longer ones are neither written nor read */
+
+/* The text for the next gateway, while it is written. */
+struct kept_text {
+	char *bytes;
+	size_t at;  /* where it ends */
+	size_t max; /* where it must end */
+	bool lacks_some;
+};
 
 struct kept_pool {
 	struct list link; /* of kept_pools.list */
@@ -51,8 +60,10 @@ bool kept_line_read_id(struct slice line, struct slice begin, struct digest *id_
 /* The revision that was agreed on, by its name in a line; NULL: we know none of that name. */
 const struct revision *kept_line_revision(struct json name);
 
-/* Puts the lines into text[at] up to text[max], but not those without room; returns where they end. */
-size_t kept_pools_put(const struct kept_pools *pools, char *text, size_t at, size_t max);
+/* Appends a line with its line end, unless it is too long. */
+void kept_text_put(struct kept_text *text, const struct buf *line);
+/* Appends the lines, short ones first. */
+void kept_pools_put(const struct kept_pools *pools, struct kept_text *text);
 /* Takes a line of the gateway before. False: it is none. */
 bool kept_pools_take_line(struct kept_pools *pools, struct slice line);
 /* With this id, of the gateway before, or of a pool of now that is for new clients; NULL: there is none. */

@@ -25,7 +25,6 @@
 #include "upstream/upstream.h"
 
 #define SAVING_MS 300                            /* changes within this time are written together */
-#define LINE_MAX (1024 * 1024)                   /* of one that is read; ours are shorter */
 #define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
 #define LINE_BEGIN "{\"id\":"
 #define LEG_BEGIN "{\"leg\":"
@@ -218,41 +217,26 @@ static void note_full(struct kept_sessions *kept)
 	kept->is_full = true;
 }
 
-/* Sessions, or legs. */
-struct putting {
-	char *text;
-	size_t at; /* where the text ends */
-	bool is_of_legs;
-};
-
-/* Those longer than `above` and not longer than `most`. */
-static void put_some(struct kept_sessions *kept, struct list *list, size_t above, size_t most,
-		     struct putting *put)
+/* Those longer than `above` and not longer than `most`, of sessions or of legs. */
+static void put_some(const struct list *list, bool is_of_legs, size_t above, size_t most,
+		     struct kept_text *text)
 {
-	CHECK(put->at <= KEPT_SESSIONS_TEXT_BYTES);
 	LIST_FOREACH(node, list) {
 		const struct buf *line = &kept_at(node)->line;
 
-		if (kept_at(node)->is_leg != put->is_of_legs || line->len <= above ||
-		    line->len > most)
-			continue;
-		if (line->len > KEPT_SESSIONS_TEXT_BYTES - put->at) {
-			note_full(kept);
-			continue;
-		}
-		memcpy(put->text + put->at, line->data, line->len);
-		put->at += line->len;
+		if (kept_at(node)->is_leg == is_of_legs && line->len > above && line->len <= most)
+			kept_text_put(text, line);
 	}
 }
 
 /* Short ones first: whoever has long ones takes room from those alone who have longer ones. */
-static void put_all(struct kept_sessions *kept, struct putting *put)
+static void put_all(struct kept_sessions *kept, bool is_of_legs, struct kept_text *text)
 {
 	size_t above = 0;
 
-	for (size_t most = place_of(kept); above < KEPT_SESSIONS_TEXT_BYTES; most *= 2) {
-		put_some(kept, &kept->live, above, most, put);
-		put_some(kept, &kept->asleep, above, most, put);
+	for (size_t most = place_of(kept); above < text->max; most *= 2) {
+		put_some(&kept->live, is_of_legs, above, most, text);
+		put_some(&kept->asleep, is_of_legs, above, most, text);
 		above = most;
 	}
 }
@@ -260,20 +244,22 @@ static void put_all(struct kept_sessions *kept, struct putting *put)
 static void save(struct kept_sessions *kept)
 {
 	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
-	struct putting put = { .text = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES) };
+	struct kept_text text = { .bytes = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES),
+				  .at = first.n,
+				  .max = KEPT_SESSIONS_TEXT_BYTES };
 
 	LIST_FOREACH(node, &kept->live)
 		if (kept_at(node)->is_changed)
 			write_rest(kept, kept_at(node));
-	if (kept->bytes + first.n <= KEPT_SESSIONS_TEXT_BYTES)
+	memcpy(text.bytes, first.p, first.n);
+	put_all(kept, false, &text);
+	put_all(kept, true, &text);
+	kept_pools_put(&kept->pools, &text);
+	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, text.at);
+	if (text.lacks_some)
+		note_full(kept);
+	else
 		kept->is_full = false;
-	memcpy(put.text, first.p, first.n);
-	put.at = first.n;
-	put_all(kept, &put);
-	put.is_of_legs = true;
-	put_all(kept, &put);
-	put.at = kept_pools_put(&kept->pools, put.text, put.at, KEPT_SESSIONS_TEXT_BYTES);
-	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, put.at);
 	kept->saved_at_ms = clock_now_ms();
 	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
 }
@@ -326,7 +312,7 @@ static void load(struct kept_sessions *kept)
 		struct slice line = slice_cut(&text, '\n');
 		bool is_leg = slice_has_prefix(line, SLICE_LIT(LEG_BEGIN));
 		bool is_pool = slice_has_prefix(line, SLICE_LIT(KEPT_POOL_BEGIN));
-		bool is_taken = line.n <= LINE_MAX &&
+		bool is_taken = line.n < KEPT_LINE_MAX &&
 				(is_pool ? kept_pools_take_line(&kept->pools, line) :
 					   (is_leg || count < 2 * kept->conf->max_sessions) &&
 						   take_line(kept, line, is_leg));

@@ -275,8 +275,8 @@ static void they_are_too_many(void **state)
 	struct buf params = { 0 };
 
 	buf_append_str(&params, "{\"x\":\"");
-	memset(buf_reserve(&params, 1024 * 1024), 'x', 1024 * 1024);
-	params.len += 1024 * 1024;
+	memset(buf_reserve(&params, 1000 * 1000), 'x', 1000 * 1000);
+	params.len += 1000 * 1000;
 	buf_append_str(&params, "\"}");
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
 		more[i] = kept_session_new(client, session_id(client->session), buf_slice(&params));
@@ -303,8 +303,8 @@ static void legs_take_no_room(void **state)
 	struct slice text;
 
 	buf_append_str(&params, "{\"x\":\"");
-	memset(buf_reserve(&params, 1024 * 1024), 'x', 1024 * 1024);
-	params.len += 1024 * 1024;
+	memset(buf_reserve(&params, 1000 * 1000), 'x', 1000 * 1000);
+	params.len += 1000 * 1000;
 	buf_append_str(&params, "\"}");
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
 		more[i] = kept_session_new(client, leg,
@@ -387,6 +387,50 @@ static void next_gateway_reads(const char *before, const char *now)
 	halves_end(mapped, KEPT_SESSIONS_TEXT_BYTES, text.len);
 	kept_sessions_open(kept, keeper.spawner, memory, true, &router.sessions.conf);
 	buf_fini(&text);
+}
+
+static void leave_pool(char name, size_t size)
+{
+	struct buf line = { 0 };
+
+	buf_append_str(&line, "{\"pool\":\"");
+	buf_append_char(&line, name);
+	memset(buf_reserve(&line, size), 'A', size);
+	line.len += DIGEST_TEXT - 1;
+	buf_append_str(&line, "\",\"x\":\"");
+	line.len += size - line.len - 2;
+	buf_append_str(&line, "\"}");
+	assert_int_equal(line.len, size);
+	assert_true(kept_pools_take_line(&kept->pools, buf_slice(&line)));
+	buf_fini(&line);
+}
+
+static size_t count_pools(void)
+{
+	struct slice text = text_of();
+	size_t count = 0;
+
+	while (text.n > 0)
+		count += slice_has_prefix(slice_cut(&text, '\n'), SLICE_LIT(KEPT_POOL_BEGIN));
+	return count;
+}
+
+/* A server that says much of itself takes no room from others, and none that nobody would read. */
+static void long_pools_take_no_room(void **state)
+{
+	leave_pool('A', KEPT_SESSIONS_TEXT_BYTES - 1000);
+	leave_pool('B', 2000);
+	end(keep(), REASON_DRAINING);
+	assert_int_equal(count_pools(), 1);
+	assert_int_equal(count_logged("sessions_unsaved"), 1);
+	for (char name = 'C'; name < 'C' + 17; name++)
+		leave_pool(name, 1000000);
+	leave_pool('Z', 1000);
+	kept->pools.on_change(&kept->pools, false);
+	assert_int_equal(count_pools(), 18);
+	assert_int_equal(count_logged("sessions_unsaved"), 1);
+	next_gateway();
+	assert_int_equal(count_pools(), 18);
 }
 
 /* What the gateway before has left, and whether its process is used without another handshake. */
@@ -503,6 +547,7 @@ int main(void)
 		CASE(it_cannot_go_on_now),
 		CASE(they_are_too_many),
 		CASE(legs_take_no_room),
+		CASE(long_pools_take_no_room),
 		CASE(a_pool_goes_on),
 		CASE(what_is_held_of_sessions_has_its_time),
 		CASE(what_is_held_of_pools_has_its_time),
