@@ -122,6 +122,24 @@ static void what_is_left_of_cgroups_is_removed(void **state)
 	assert_int_equal(access(directory, F_OK), -1);
 }
 
+/* All that this process has, but not the one that does the same with the groups. */
+static void children_are_killed(void **state)
+{
+	pid_t pids[2];
+
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork();
+		while (pids[i] == 0)
+			pause();
+	}
+	reaper_kill_siblings(&reaper);
+	for (int i = 0; i < 2; i++)
+		wait_for(pids[i], SIGKILL);
+	assert_int_equal(kill(reaper.pid, 0), 0);
+	reaper_stop(&reaper);
+	wait_for(reaper.pid, 0);
+}
+
 /* Those of the program before, whatever is in its directory by now; all or none. */
 static void programs_are_handed_over(void **state)
 {
@@ -154,6 +172,7 @@ int main(void)
 							 with_cgroups),
 		cmocka_unit_test_prestate_setup_teardown(what_is_left_of_cgroups_is_removed, setup,
 							 teardown, with_cgroups),
+		cmocka_unit_test_setup_teardown(children_are_killed, setup, teardown),
 		cmocka_unit_test(programs_are_handed_over),
 	};
 
