@@ -18,13 +18,14 @@
 	"tame: {command: cat, user: nobody}, "                                                                   \
 	"boxed: {command: cat, sandbox: {mode: landlock}}, "                                                     \
 	"reports: {command: cat, sandbox: {mode: report}}, "                                                     \
+	"short: {command: \"true\"}, "                                                                           \
 	"callers: {command: sh, args: [-c, echo $S $T $U; cat], isolation: principal, env: {S: {file: FILE.s}, " \
 	"T: '${claim:sub}', U: {file: 'FILE.${claim:sub}'}}}}\n"                                                 \
 	"auth: {mode: token, tokens: [{name: x, sha256: " ZEROS "}]}\n"
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
-enum { A, B, NONE, OFF, BOUNDED, CALLERS = 8 };
+enum { A, B, NONE, OFF, BOUNDED, SHORT = 8, CALLERS };
 
-static char file[64];
+static char directory[32], file[40];
 static struct server_slots slots;
 static struct launch launch;
 static struct reaper reaper;
@@ -57,7 +58,7 @@ static void pass(uint64_t ms)
 /* A file beside it. */
 static void put(const char *more, const char *text)
 {
-	char path[80];
+	char path[128];
 	FILE *out;
 
 	snprintf(path, sizeof(path), "%s%s", file, more);
@@ -160,7 +161,9 @@ static int begin(void **state)
 	struct error err;
 	int fds[2];
 
-	snprintf(file, sizeof(file), "/tmp/children.%d", getpid());
+	strcpy(directory, "/tmp/children.XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(file, sizeof(file), "%s/file", directory);
 	pass(1000000);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
@@ -196,6 +199,7 @@ static int reap(void)
 static int end(void **state)
 {
 	struct config *config;
+	char command[48];
 
 	children_set_gateway(&children, -1);
 	while (children.by_pid.count > 0)
@@ -216,15 +220,8 @@ static int end(void **state)
 	close(told);
 	log_set_fd(STDERR_FILENO);
 	close(log_fd);
-	put(".s", "");
-	put(".his", "");
-	for (size_t i = 0; i < 2; i++) {
-		char path[80];
-
-		snprintf(path, sizeof(path), "%s%s", file, i == 0 ? ".s" : ".his");
-		assert_int_equal(unlink(path), 0);
-	}
-	return unlink(file);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory);
+	return system(command);
 }
 
 /* ---- what the reaper is told ---- */
@@ -287,7 +284,7 @@ static void only_what_may_be_started_is(void **state)
 		uint32_t server;
 		const char *why;
 	} rows[] = {
-		{ 9, 9, "there is no such server" },
+		{ 9, 10, "there is no such server" },
 		{ 9, UINT32_MAX, "there is no such server" },
 		{ 9, OFF, "there is no such server" },
 		{ INHERITED_BIT, A, "no gateway gives such numbers" },
@@ -610,6 +607,90 @@ static void what_a_server_may_is_logged_once(void **state)
 	b->conf.name = (char *)(uintptr_t)own;
 }
 
+/* What became of its start is in the pipe still. */
+static void an_end_may_come_before_the_start_is_known(void **state)
+{
+	ask((struct ipc_message){ .type = IPC_START, .start = { 1, NONE } });
+	reap();
+	assert_int_equal(hear(IPC_FAILED).failed.error, ENOENT);
+	assert_int_equal(count_logged("child_spawn_failed server=none"), 1);
+	ask((struct ipc_message){ .type = IPC_START, .start = { 2, SHORT } });
+	reap();
+	assert_int_equal(count_logged("child_spawn server=short"), 1);
+	hear(IPC_STARTED);
+	assert_int_equal(hear(IPC_EXITED).exited.status, 0);
+	assert_int_equal(children.starting_count, 0);
+}
+
+/* ---- cgroups, as plain files ---- */
+
+static const char *const group_files[] = { "cgroup.procs", "cgroup.kill", "memory.max",
+					   "memory.events" };
+
+/* Of the group of the process number; the text of the last one. */
+/* Of the group of the process number; the text of the last one. */
+static void make_group(int number, const char *events)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s.groups/bounded.%d", file, number);
+	assert_int_equal(mkdir(name, 0700), 0);
+	for (size_t i = 0; i < ARRAY_LEN(group_files); i++) {
+		snprintf(name, sizeof(name), ".groups/bounded.%d/%s", number, group_files[i]);
+		put(name, i == ARRAY_LEN(group_files) - 1 ? events : "");
+	}
+}
+
+static void remove_group_files(int number)
+{
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(group_files); i++) {
+		snprintf(path, sizeof(path), "%s.groups/bounded.%d/%s", file, number,
+			 group_files[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+static void a_group_ends_with_its_process(void **state)
+{
+	char path[64], byte = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.groups", file);
+	cgroups.path = path;
+	assert_int_equal(mkdir(path, 0700), 0);
+	cgroups.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 1; i < 3; i++) {
+		char name[128];
+		pid_t pid;
+		int status;
+
+		make_group(i, i == 1 ? "oom_kill 1\n" : "oom_kill 0\n");
+		pid = run((uint64_t)i, BOUNDED);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+		assert_true(children_before_reap(&children, pid));
+		snprintf(name, sizeof(name), "%s/bounded.%d/cgroup.kill", path, i);
+		fd = open(name, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(read(fd, &byte, 1), 1);
+		assert_int_equal(byte, '1');
+		close(fd);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (i == 2)
+			remove_group_files(i);
+		children_on_reaped(&children, pid, status);
+		assert_int_equal(count_logged("child_limit server=bounded"), 1);
+		assert_int_equal(count_logged("limit=resources.memory"), 1);
+		snprintf(name, sizeof(name), "%s/bounded.%d", path, i);
+		assert_int_equal(access(name, F_OK), i == 1 ? 0 : -1);
+		hear(IPC_EXITED);
+	}
+	close(cgroups.fd);
+	cgroups.fd = -1;
+	cgroups.path = NULL;
+}
+
 /* ---- bounds ---- */
 
 /* Twice what is configured, and some that are on their way out. */
@@ -875,6 +956,10 @@ static void what_is_handed_over_is_taken(void **state)
 	assert_int_equal(message.inherit.server, A);
 	assert_int_equal(row_of(1)->owner_bytes, 3);
 	assert_memory_equal(row_of(1)->owner, "who", 3);
+	hear(IPC_INHERIT_END);
+	kill(pid, SIGKILL);
+	assert_int_equal(reap(), SIGKILL);
+	assert_int_equal(hear(IPC_EXITED).exited.status, SIGKILL);
 	/* The program before is not there any more. */
 	free(map_remove(&before.by_id, 1));
 	map_fini(&before.by_id);
@@ -952,6 +1037,8 @@ int main(void)
 		TEST(no_process_runs_without_its_limits),
 		TEST(without_descriptors_none_is_started),
 		TEST(what_a_server_may_is_logged_once),
+		TEST(an_end_may_come_before_the_start_is_known),
+		TEST(a_group_ends_with_its_process),
 		TEST(processes_have_a_bound),
 		TEST(starts_have_a_bound_each_second),
 		TEST(whoever_does_not_listen_may_not_ask),
