@@ -525,6 +525,27 @@ static void no_tasks_are_offered_to_older_clients(void **state)
 	assert_null(strstr(buf_terminate(&front->response), "\"tasks\""));
 }
 
+/* §1.7: log lines are for who wants them, and nothing else is one. */
+static void only_wanted_log_lines_are_told(void **state)
+{
+#define LOGGED \
+	"{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'info','data':1}}"
+	struct member *member = begin_with("", "'tools':{},'logging':{}");
+
+	says(process(0), LOGGED);
+	heard(member, "");
+	is_answered(request(member->client, REQUEST("6", "logging/setLevel", "'level':'info'")),
+		    EMPTY("6"));
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/other','params':{'level':'info','data':1}}");
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'debug','data':1}}");
+	heard(member, "");
+	says(process(0), LOGGED);
+	heard(member, LOGGED "|");
+#undef LOGGED
+}
+
 /* Tasks of the one era are none of the other. bridging.md §2.5 */
 static void legacy_clients_have_no_modern_tasks(void **state)
 {
@@ -568,6 +589,7 @@ int main(void)
 		ERA_TEST(contradiction_clears_the_verdict),
 		MODERN_TEST(no_modern_tasks_are_offered_to_legacy_clients),
 		MODERN_TEST(legacy_clients_have_no_modern_tasks),
+		MODERN_TEST(only_wanted_log_lines_are_told),
 		MODERN_TEST(no_tasks_are_offered_to_older_clients),
 		MODERN_TEST(calls_are_translated),
 		MODERN_TEST(values_of_tools_are_objects),

@@ -2301,6 +2301,19 @@ static void waiting_for_a_turn_stops_nothing(void **state)
 	is_kept(0);
 }
 
+/* A list that is fetched for many has no progress to tell. */
+static void lists_make_no_progress(void **state)
+{
+	struct member *a = begin();
+	struct front *list = request(a->client, LIST("1"));
+
+	hears(process(0), LIST("2"));
+	says(process(0), PROGRESS("2", "1"));
+	is_open(list);
+	says(process(0), TOOLS("2", ""));
+	is_answered(list, TOOLS("1", ""));
+}
+
 /* A place that becomes free is for who has none before who has some. */
 static void who_has_none_grows_first(void **state)
 {
@@ -2721,6 +2734,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(less_than_a_share_takes_what_is_idle),
 	TEST_PRINCIPALS(idle_ones_of_other_servers_are_taken),
 	TEST_PRINCIPALS(waiting_for_a_turn_stops_nothing),
+	TEST(lists_make_no_progress),
 	TEST_PRINCIPALS(who_has_none_grows_first),
 	TEST_PRINCIPALS(who_has_none_hears_of_failures),
 	TEST_PRINCIPALS(idle_sessions_give_to_shared_pools),

@@ -1868,6 +1868,67 @@ static void what_has_to_be_declared(void **state)
 	buf_fini(&out);
 }
 
+/* UTIL-PROG-01: also with fractions; but what is longer than any number is none. */
+static void odd_progress_is_dropped(void **state)
+{
+	static const struct {
+		int digits;
+		bool is_told;
+	} rows[] = { { 3, true }, { 63, true }, { 64, false }, { 200, false } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char number[300] = "9.", text[500];
+		struct front *front =
+			request(begin(), "{'jsonrpc':'2.0','id':1,'method':'tools/call',"
+					 "'params':{'_meta':{'progressToken':'p'}}}");
+
+		memset(number + 2, '5', (size_t)rows[i].digits - 2);
+		snprintf(text, sizeof(text), PROGRESS("2", "%s"), number);
+		says(process(i), text);
+		says(process(i), text); /* it has not increased */
+		snprintf(text, sizeof(text), PROGRESS("'p'", "%s") "|", number);
+		was_told(front, rows[i].is_told ? text : "");
+		session_end(front->call.client->session, REASON_DELETED);
+		settle();
+		exits(process(i), 0);
+	}
+}
+
+/* UTIL-ELIC-01: only an elicitation is ended so. */
+static void only_elicitations_are_ended(void **state)
+{
+	struct client *client = begin();
+
+	listener = listen_to(client);
+	says(process(0), "{'jsonrpc':'2.0','id':7,'method':'sampling/createMessage','params':{"
+			 "'elicitationId':'e'}}");
+	was_heard("{'jsonrpc':'2.0','id':1000001,'method':'sampling/createMessage','params':{"
+		  "'elicitationId':'e'}}|");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{"
+			 "'elicitationId':'e'}}");
+	was_heard("");
+}
+
+/* What happens to tasks is told to clients that know them. */
+static void older_clients_hear_of_no_tasks(void **state)
+{
+#define STATUS \
+	"{'jsonrpc':'2.0','method':'notifications/tasks/status','params':{'taskId':'a','status':'working'}}"
+	uint64_t dropped = counter_get(COUNTER_CHILD_DROPPED);
+
+	listener = listen_to(begin());
+	says(process(0), STATUS);
+	was_heard(STATUS "|");
+	assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, 0);
+	listener = listen_to(begin_with(
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
+		"'2025-06-18','capabilities':{},'clientInfo':{'name':'c','version':'1'}}}"));
+	says(process(1), STATUS);
+	was_heard("");
+	assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, 1);
+#undef STATUS
+}
+
 /* What a legacy server says in words of the modern era means nothing there: it is passed on. */
 static void modern_words_are_no_words(void **state)
 {
@@ -2057,6 +2118,9 @@ static const struct CMUnitTest tests[] = {
 	TEST(long_names_of_programs_are_cut),
 	TEST(modern_words_are_no_words),
 	TEST(older_clients_have_no_tasks),
+	TEST(odd_progress_is_dropped),
+	TEST(only_elicitations_are_ended),
+	TEST(older_clients_hear_of_no_tasks),
 	TEST(initialize_is_never_cancelled),
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
