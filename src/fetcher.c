@@ -25,8 +25,8 @@ static const struct config *begin(void)
 	struct program_entry entry;
 	struct error err;
 
-	program_entry_begin(&entry, "mcpgated-fetch", "mcpgated-fetch", "fetch", FETCHER_LOG,
-			    FETCHER_CONFIG);
+	program_entry_begin(&entry, "mcpgated-fetch", "mcpgated-fetch", "fetch", HELPER_LOG,
+			    HELPER_CONFIG);
 	if (fetch_service_prepare(&err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
@@ -54,8 +54,8 @@ int main(void)
 			&config->servers[conf.credential_count].credential;
 
 	if (loop != NULL)
-		service = fetch_service_new(loop, &conf, FETCHER_GATEWAY, on_gateway_gone, loop,
-					    &err);
+		service =
+			fetch_service_new(loop, &conf, HELPER_GATEWAY, on_gateway_gone, loop, &err);
 	if (service == NULL) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);

@@ -259,12 +259,14 @@ static void gateway_on_audit(int error)
 		gateway->audit.last_error = error;
 }
 
-static void gateway_on_fetcher(const struct ipc_message *message)
+static void gateway_on_helper(const struct ipc_message *message)
 {
 	if (message->fd_count == 0)
 		return;
-	if (gateway->fetch_client != NULL)
+	if (message->helper.which == IPC_HELPER_FETCHER && gateway->fetch_client != NULL)
 		fetch_client_connect(gateway->fetch_client, message->fds[0]);
+	else if (message->helper.which == IPC_HELPER_STORE && gateway->cluster.client != NULL)
+		cluster_connect(&gateway->cluster, message->fds[0]);
 	else
 		close(message->fds[0]);
 }
@@ -335,8 +337,8 @@ static void gateway_on_message(not_used struct spawner *spawner, const struct ip
 		gateway_on_audit(message->audit.error);
 	else if (message->type == IPC_UNSAVED)
 		admin_server_tell_unsaved(gateway->admin_server, message->unsaved.kinds);
-	else if (message->type == IPC_FETCHER)
-		gateway_on_fetcher(message);
+	else if (message->type == IPC_HELPER)
+		gateway_on_helper(message);
 	else if (message->type == IPC_INHERIT)
 		gateway_on_inherit(message);
 	else if (message->type == IPC_INHERIT_END)
@@ -493,6 +495,7 @@ static void gateway_free(struct gateway *g)
 	http_server_free(&g->http);
 	ports_fini(&g->ports);
 	frontend_fini(&g->frontend);
+	cluster_fini(&g->cluster);
 	router_fini(&g->router);
 	audit_finish(&g->audit);
 	pin_memory_fini(&g->pin_memory);
@@ -576,6 +579,7 @@ static int gateway_run(struct gateway_entry *entry)
 	close(GATEWAY_SESSIONS);
 	kept_sessions_open_streams(&g.router.kept_sessions, GATEWAY_STREAMS);
 	close(GATEWAY_STREAMS);
+	cluster_init(&g.cluster, &g.router, entry->config->cluster.node);
 	free(entry->numbers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);

@@ -10,6 +10,7 @@
 #include "auth/fetch_client.h"
 #include "auth/verifier.h"
 #include "base/heap.h"
+#include "cluster/cluster.h"
 #include "endpoint/frontend.h"
 #include "http/acceptor.h"
 #include "http/conn.h"
@@ -42,6 +43,7 @@ struct gateway {
 	struct task records; /* flushes records that no answer has flushed */
 	struct timer audit_waiting;
 	struct router router;
+	struct cluster cluster;
 	struct frontend frontend;
 	struct http_server *http;
 	struct acceptor acceptor;

@@ -32,6 +32,7 @@ struct frontend_conf gateway_frontend_conf(const struct gateway *g)
 	conf.endpoint_count = g->table.count;
 	conf.authorization.verifier = g->verifier;
 	conf.authorization.proofs = g->proofs;
+	conf.cluster = g->cluster.client != NULL ? (struct cluster *)(uintptr_t)&g->cluster : NULL;
 	return conf;
 }
 

@@ -2,13 +2,15 @@ bin_PROGRAMS += mcpgated
 mcpgated_SOURCES = src/main.c
 mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 # What is not linked cannot be attacked: tests/check-links.
-mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/auth/libauth.a \
+mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/cluster/libcluster.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/auth/libauth.a \
 	src/session/libsession.a src/mcp/libmcp.a src/io/libio.a src/obs/libobs.a src/base/libbase.a \
 	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS) $(PCRE2_LIBS) $(UTF8PROC_LIBS)
 programsdir = $(libexecdir)/mcpgated
-programs_PROGRAMS = mcpgated-fetch mcpgated-gateway mcpgated-reaper mcpgated-remote
+programs_PROGRAMS = mcpgated-fetch mcpgated-gateway mcpgated-reaper mcpgated-remote mcpgated-store
 mcpgated_fetch_SOURCES = src/fetcher.c
 mcpgated_fetch_LDADD = $(KEEPER_LIBS) $(CURL_LIBS) $(JWT_LIBS)
+mcpgated_store_SOURCES = src/store.c
+mcpgated_store_LDADD = $(KEEPER_LIBS) $(CLUSTER_LIBS)
 mcpgated_gateway_SOURCES = \
 	src/admin_server.c src/admin_server.h \
 	src/gateway.c src/gateway.h \

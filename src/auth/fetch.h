@@ -26,7 +26,11 @@ enum fetch_kind {
 	 */
 	FETCH_TOKEN,
 	FETCH_KIND_COUNT,
-	FETCH_SPANS = FETCH_KIND_COUNT /* to be taken */
+	FETCH_SPANS = FETCH_KIND_COUNT, /* to be taken */
+	/* Of mcpgated-store, which is asked in the same way: cluster/store_service.h. */
+	FETCH_STORE_SAVED,
+	FETCH_STORE_TAKE,
+	FETCH_STORE_WATCH
 };
 
 /* Header fields and errors that are longer are left out, or cut. */

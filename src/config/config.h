@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "cluster/store_service.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "obs/audit.h"
@@ -149,7 +150,9 @@ struct config {
 	struct slices trusted_proxies; /* in the form that peer_net_parse reads */
 	struct http_conf http;         /* max_connections applies if there are enough descriptors */
 	struct session_conf sessions;
-	bool keeps_sessions;           /* for later gateways and daemons */
+	bool keeps_sessions; /* for later gateways and daemons */
+	struct cluster_conf
+		cluster; /* except of the gateway, which has the name of the node alone */
 	struct frontend_conf frontend; /* except what the gateway creates; its hosts are complete */
 	struct slices claim_names;     /* claims of principals that any server needs */
 	struct roles roles;            /* including those of tokens */
@@ -221,6 +224,8 @@ void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
 /* The index of the server with this name; server_count: there is none. */
 size_t config_find_server(const struct config *config, const char *name);
+/* Whether it is a node of a cluster, which has a store. */
+bool config_has_store(const struct config *config);
 /* Whether the fetcher has anything to do: there are issuers, a trace collector, or servers with `auth`. */
 bool config_is_fetching(const struct config *config);
 
@@ -239,8 +244,10 @@ void config_print_for_gateway(const struct config *config, FILE *out);
  * the issuers and the collector.
  */
 void config_print_for_fetcher(const struct config *config, FILE *out);
+/* What mcpgated-store needs: the log, how long sessions are kept, and the cluster, with its secrets. */
+void config_print_for_store(const struct config *config, FILE *out);
 /*
- * Reads the output of one of the two functions above; free with config_free. NULL: it is anything
+ * Reads the output of one of the functions above; free with config_free. NULL: it is anything
  * else.
  */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;

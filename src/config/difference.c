@@ -218,7 +218,7 @@ struct fixed {
 	char **text;
 };
 
-#define FIXED_COUNT 4
+#define FIXED_COUNT 9
 
 /* Texts that parts of the daemon were started with. */
 static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
@@ -227,6 +227,11 @@ static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
 	fixed_r[1] = (struct fixed){ "admin.metrics", &config->admin_metrics };
 	fixed_r[2] = (struct fixed){ "admin.page", &config->admin_page };
 	fixed_r[3] = (struct fixed){ "admin.page_token", &config->admin_page_token };
+	fixed_r[4] = (struct fixed){ "cluster.node", &config->cluster.node };
+	fixed_r[5] = (struct fixed){ "cluster.store", &config->cluster.store };
+	fixed_r[6] = (struct fixed){ "cluster.username", &config->cluster.username };
+	fixed_r[7] = (struct fixed){ "cluster.password", &config->cluster.password };
+	fixed_r[8] = (struct fixed){ "cluster.prefix", &config->cluster.prefix };
 }
 
 void config_check_fixed(struct config *now, struct config *next, struct config_problems *warnings)

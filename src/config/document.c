@@ -124,15 +124,29 @@ static void print_credentials(const struct config *config, FILE *out)
 	}
 }
 
+static void print_sections(const struct config *config, const char *const *names, FILE *out)
+{
+	for (; *names != NULL; names++) {
+		fprintf(out, "%s:\n", *names);
+		table_print(TABLE_FOR_FETCHER, *names, config, 2, out);
+	}
+}
+
+bool config_has_store(const struct config *config)
+{
+	return config->cluster.store != NULL;
+}
+
+void config_print_for_store(const struct config *config, FILE *out)
+{
+	print_sections(config, (const char *[]){ "log", "sessions", "cluster", NULL }, out);
+}
+
 void config_print_for_fetcher(const struct config *config, FILE *out)
 {
-	static const char *const sections[] = { "log", "auth", "traces" };
 	at_end(buf_fini) struct buf url = { 0 };
 
-	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
-		fprintf(out, "%s:\n", sections[i]);
-		table_print(TABLE_FOR_FETCHER, sections[i], config, 2, out);
-	}
+	print_sections(config, (const char *[]){ "log", "auth", "traces", NULL }, out);
 	if (config->assertion_key != NULL) {
 		yaml_append_text(&url, config->frontend.authorization.public_url.p);
 		fprintf(out, "public_url: %s\n", buf_terminate(&url));

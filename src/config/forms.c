@@ -15,6 +15,7 @@
 #include "auth/url.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cluster/store_url.h"
 #include "config/variables.h"
 #include "endpoint/authorization.h"
 #include "endpoint/origin.h"
@@ -25,6 +26,7 @@
 #include "policy/permissions.h"
 #include "policy/sanitize.h"
 #include "policy/shown.h"
+#include "session/session.h"
 
 #define WELL_KNOWN "/.well-known/"
 
@@ -408,6 +410,34 @@ int form_network(struct slice text, struct error *err)
 
 	return want(peer_net_parse(text, &ignored), text, err,
 		    "must be an address, a network like 10.0.0.0/8, or unix");
+}
+
+/* ---- nodes of a cluster ---- */
+
+static bool consists_of(struct slice text, const char *characters)
+{
+	return strspn(text.p, characters) == text.n;
+}
+
+int form_node(struct slice text, struct error *err)
+{
+	return want(text.n <= SESSION_NODE_MAX &&
+			    consists_of(text, "abcdefghijklmnopqrstuvwxyz0123456789"),
+		    text, err, "must be one to eight lower-case letters and digits");
+}
+
+int form_store(struct slice text, struct error *err)
+{
+	struct store_url url;
+
+	return store_url_parse(text.p, &url, err);
+}
+
+int form_prefix(struct slice text, struct error *err)
+{
+	return want(text.n <= 64 && consists_of(text, "abcdefghijklmnopqrstuvwxyz"
+						      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"),
+		    text, err, "must be at most 64 letters, digits and -_.:");
 }
 
 /* ---- where records go ---- */

@@ -612,6 +612,8 @@ static void load_authorities(const struct types_context *context, const struct t
 			       &issuers->items[i].ca);
 	load_authority(context, tree_below(tree_below(root, "traces"), "otlp"), collector->ca_file,
 		       &collector->ca);
+	load_authority(context, tree_below(root, "cluster"), config->cluster.ca_file,
+		       &config->cluster.ca);
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct config_server *server = &config->servers[i];
 		const struct tree *at =
@@ -975,6 +977,7 @@ void config_free(struct config **config)
 	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
 		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
 	texts_free_one(&c->traces.collector.ca);
+	texts_free_one(&c->cluster.ca);
 	for (size_t i = 0; i < c->roles.count; i++) {
 		if (c->roles.items[i].is_of_token)
 			continue; /* the token's own */

@@ -850,6 +850,63 @@ static void test_variables_are_not_replaced(void **state)
 		"HOME} works only in env and for secrets");
 }
 
+/* CLU-CONN-01, CLU-ID-01: a node has a name and a store, which is reached with TLS elsewhere. */
+static void test_node_of_a_cluster(void **state)
+{
+	static const char name[] = "F:2:17: cluster.node: must be one to eight lower-case letters "
+				   "and digits, not ",
+			  form[] = "F:2:27: cluster.store: must be valkey://HOST:PORT, "
+				   "valkeys://HOST:PORT (with TLS), redis:// or rediss:// "
+				   "likewise, or unix:///PATH";
+	static const struct {
+		const char *cluster;
+		const char *problem; /* NULL: none */
+		const char *text;    /* at its end */
+	} rows[] = {
+		{ "{node: a, store: 'valkey://127.0.0.1'}", NULL, NULL },
+		{ "{node: a1b2c3d4, store: 'REDIS://localhost:7000/'}", NULL, NULL },
+		{ "{node: a, store: 'valkey://[::1]:6379'}", NULL, NULL },
+		{ "{node: a, store: 'unix:///run/valkey.sock'}", NULL, NULL },
+		{ "{node: a, store: 'rediss://store.example:6380', prefix: 'x:y'}", NULL, NULL },
+		{ "{node: a, store: 'valkey://store.example', plaintext: true}", NULL, NULL },
+		{ "{node: a, store: 'valkey://store.example'}",
+		  "F:2:27: cluster.store: goes to another machine without TLS: use valkeys, or set "
+		  "'plaintext: true'",
+		  "" },
+		{ "{store: 'valkey://127.0.0.1'}", "F:2:10: cluster: the key 'node' is missing",
+		  "" },
+		{ "{node: a}", "F:2:10: cluster: the key 'store' is missing", "" },
+		{ "{node: A, store: 'valkey://127.0.0.1'}", name, "'A'" },
+		{ "{node: a12345678, store: 'valkey://127.0.0.1'}", name, "'a12345678'" },
+		{ "{node: a, store: 'http://127.0.0.1'}", form, "" },
+		{ "{node: a, store: 'valkey://127.0.0.1/2'}", form, "" },
+		{ "{node: a, store: 'valkey://127.0.0.1', prefix: 'a*'}",
+		  "F:2:57: cluster.prefix: must be at most 64 letters, digits and -_.:, not ",
+		  "'a*'" },
+		{ "{node: a, store: 'valkey://127.0.0.1', username: u}",
+		  "F:2:10: cluster: the key 'password' is missing", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		at_end(mem_free) char *text = mem_printf(SERVER "cluster: %s\n", rows[i].cluster);
+
+		if (rows[i].problem != NULL) {
+			at_end(mem_free) char *problem =
+				mem_printf("%s%s", rows[i].problem, rows[i].text);
+
+			ASSERT_PROBLEMS(text, problem);
+		} else {
+			struct outcome outcome = load_good(text);
+
+			end(&outcome);
+		}
+	}
+	ASSERT_PROBLEMS(SERVER
+			"cluster: {node: a, store: 'unix:///s'}\nsessions: {persist: false}\n",
+			"F:2:27: cluster.store: needs 'persist: true' in sessions: what it has is "
+			"what is kept");
+}
+
 /* A daemon is installed before its first server is known. */
 static void test_no_server(void **state)
 {
@@ -1651,6 +1708,7 @@ int main(void)
 		cmocka_unit_test(test_what_servers_write),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),
 		cmocka_unit_test(test_no_server),
+		cmocka_unit_test(test_node_of_a_cluster),
 		cmocka_unit_test(test_literal_secret_in_a_readable_file),
 		cmocka_unit_test(test_token_in_env_whose_time_is_over),
 		cmocka_unit_test(test_many_problems_end_somewhere),

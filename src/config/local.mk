@@ -18,7 +18,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/types.c \
 	src/config/variables.c src/config/variables.h \
 	src/config/yaml.c
-CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a $(PCRE2_LIBS) $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
+CONFIG_TEST_LIBS = src/config/libconfig.a src/cluster/libcluster.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a $(PCRE2_LIBS) $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \

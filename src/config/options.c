@@ -132,17 +132,17 @@
 
 const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
-	       .help = "More files, by path or pattern, relative to the directory of this file; the matches of a pattern are "
-		       "sorted by name. They may contain servers, endpoints, auth.tokens and auth.issuers, which are added "
-		       "to those here; a duplicate name is an error. Like this file, only their owner may have write access."),
+	       .help = "More files, by path or pattern, relative to the directory of this file; the matches of a pattern "
+		       "are sorted by name. They may contain servers, endpoints, auth.tokens and auth.issuers, which are "
+		       "added to those here; a duplicate name is an error. Like this file, only their owner may have write "
+		       "access."),
 	OPTION("listen", GROUP, LIST(struct config, listen),
 	       RECORDS(OPTIONS_LISTEN, struct config_listen), .list = OPTION_LIST_NEVER_EMPTY,
 	       .help = "Where clients connect."),
 	OPTION("listen[].address", TEXT, LISTEN(address), .def = "127.0.0.1:8808",
 	       .form = form_listener,
-	       .help = "IPV4:PORT, [IPV6]:PORT, localhost:PORT, unix:PATH, or systemd:NAME for a "
-		       "socket opened by systemd. Port 0 picks a free port. PATH must not be in a "
-		       "directory that a sandboxed server may write to."),
+	       .help = "IPV4:PORT, [IPV6]:PORT, localhost:PORT, unix:PATH, or systemd:NAME for a socket opened by systemd. "
+		       "Port 0 picks a free port. PATH must not be in a directory that a sandboxed server may write to."),
 	OPTION("listen[].tls", GROUP, LIST(struct config_listen, tls),
 	       RECORDS(OPTIONS_TLS, struct config_tls), .list = OPTION_LIST_OR_ONE,
 	       .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
@@ -158,9 +158,8 @@ const struct option options_table[] = {
 		       "passphrase. P-256 is fastest."),
 	OPTION("listen[].tls[].client_ca", TEXT, TLS(client_ca),
 	       .example = "/etc/mcpgated/clients.crt", .otherwise = "clients need no certificate",
-	       .help = "Absolute path of a PEM file with CA certificates. Only clients with a "
-		       "certificate issued by one of them are accepted. In a list, set it in the "
-		       "first entry only; it applies to the whole address."),
+	       .help = "Absolute path of a PEM file with CA certificates. Only clients with a certificate issued by one of "
+		       "them are accepted. In a list, set it in the first entry only; it applies to the whole address."),
 	OPTION("listen[].tls[].min_version", ENUM, TLS(is_only_13), .def = "\"1.2\"",
 	       CHOICES({ "1.2", false }, { "1.3", true }),
 	       .help = "The oldest TLS version that clients may use. In a list, set it in the "
@@ -170,16 +169,16 @@ const struct option options_table[] = {
 	       .help = "Allows an address that other machines can reach without encryption, for "
 		       "use behind a TLS proxy."),
 	OPTION("listen[].proxy_protocol", BOOL, LISTEN(proxy_protocol), .def = "false",
-	       .help = "Every connection must begin with a PROXY protocol header, version 1 or 2, "
-		       "and counts as coming from the client that the header names. Make sure "
-		       "that only the proxy can connect."),
+	       .help = "Every connection must begin with a PROXY protocol header, version 1 or 2, and counts as coming from "
+		       "the client that the header names. Make sure that only the proxy can connect."),
 
 	SECTION("admin", .help = "What the operator connects to."),
 	OPTION("admin.address", TEXT, TOP(admin_address), .def = "auto", .form = form_admin,
 	       .help = "unix:PATH: the socket for mcpgatectl, accessible only to the daemon's user and root. auto: "
 		       "admin.sock in the runtime directory that systemd made for the daemon (/run/mcpgated), else in "
 		       "mcpgated/ below XDG_RUNTIME_DIR, else, for root, in /run/mcpgated; if there is none of these, there "
-		       "is no admin socket; if another daemon has it, it is admin-PID.sock beside that. off: no admin socket."),
+		       "is no admin socket; if another daemon has it, it is admin-PID.sock beside that. off: no admin "
+		       "socket."),
 	OPTION("admin.metrics", TEXT, TOP(admin_metrics), .form = form_metrics,
 	       .example = "127.0.0.1:9464", .otherwise = "none",
 	       .help = "An additional address, loopback or unix:PATH, that answers only GET "
@@ -192,23 +191,22 @@ const struct option options_table[] = {
 	OPTION("admin.page_token", TEXT, TOP(admin_page_token), .form = form_hash, .example = "HEX",
 	       .otherwise = "the page at admin.page is read-only",
 	       RELATIONS(NEEDS("admin.page", .why = "it is for that page")),
-	       .help = "The SHA-256 of a token in hexadecimal, as printed by mcpgatectl token "
-		       "new. Whoever enters the token on that page may end sessions, restart "
-		       "servers, decide on pins and stop the daemon."),
+	       .help = "The SHA-256 of a token in hexadecimal, as printed by mcpgatectl token new. Whoever enters the token "
+		       "on that page may end sessions, restart servers, decide on pins and stop the daemon."),
 
 	OPTION("public_url", SLICE, AUTH(public_url), .form = form_public_url,
 	       .example = "https://mcp.example.com", .otherwise = "none",
-	       .help = "Where clients reach the gateway if not at a listen address: an origin, "
-		       "plus a path if a proxy publishes the gateway below one, like "
-		       "https://example.com/gw. The proxy may strip that path or keep it."),
+	       .help = "Where clients reach the gateway if not at a listen address: an origin, plus a path if a proxy "
+		       "publishes the gateway below one, like https://example.com/gw. The proxy may strip that path or keep "
+		       "it."),
 	OPTION("hosts", TEXTS, TOP(hosts), .def = "[]", .form = form_host,
 	       .help = "More names to accept in the Host header, without port. Loopback names, "
 		       "the listen addresses and the host of public_url are always accepted."),
 	OPTION("origins", TEXTS, TOP(frontend.origins), .def = "[]", .form = form_origin,
 	       .help = "Web origins whose pages may send requests, like https://app.example.com, http://localhost:6274 or "
-		       "chrome-extension://ID. Always accepted are pages from the host and port that the request is sent to, "
-		       "pages from public_url, and requests without an Origin header. Another port is another origin, also "
-		       "on this machine."),
+		       "chrome-extension://ID. Always accepted are pages from the host and port that the request is sent "
+		       "to, pages from public_url, and requests without an Origin header. Another port is another origin, "
+		       "also on this machine."),
 	OPTION("trusted_proxies", TEXTS, TOP(trusted_proxies), .def = "[]", .form = form_network,
 	       .help = "Proxies whose X-Forwarded-For header, or Forwarded if that is missing, identifies the client: "
 		       "addresses, networks like 10.0.0.0/8, or unix for connections over a unix socket. A proxy that sets "
@@ -266,9 +264,8 @@ const struct option options_table[] = {
 	OPTION("auth.issuers[].required_claims", LISTS, ISSUER(required_claims),
 	       .example = "{tid: [9188040d-6c67-4c5b-b112-36a304b66dad], groups: [mcp, admins]}",
 	       .otherwise = "none",
-	       .help = "Claims that its tokens must have, each with one of the given values, byte "
-		       "for byte; a claim that is a list must contain one of them. Other tokens "
-		       "get 403."),
+	       .help = "Claims that its tokens must have, each with one of the given values, byte for byte; a claim that is "
+		       "a list must contain one of them. Other tokens get 403."),
 	SECTION("auth.issuers[].introspection",
 		.help = "Asks the issuer about tokens that are not JWTs (RFC 7662); disabled "
 			"without client_id."),
@@ -283,9 +280,8 @@ const struct option options_table[] = {
 	       .help = "Introspects JWTs as well, so that revoked ones are detected."),
 	OPTION("auth.issuers[].introspection.ttl", DURATION, ISSUER(introspection_ttl_ms),
 	       .def = "30s", .min = "1s", .max = "10m",
-	       .help = "How long a positive answer is cached; after that the issuer is asked "
-		       "again, also about the tokens of open streams. While it does not answer, "
-		       "those streams stay open for ten times as long."),
+	       .help = "How long a positive answer is cached; after that the issuer is asked again, also about the tokens "
+		       "of open streams. While it does not answer, those streams stay open for ten times as long."),
 	REACHED_AT("auth.issuers[]", ISSUER),
 	OPTION("auth.initial_scopes", TEXTS, AUTH(initial_scopes), .def = "[]", .form = form_scope,
 	       .help = "Scopes that clients are told to request at first, besides those that the "
@@ -296,14 +292,13 @@ const struct option options_table[] = {
 	OPTION("auth.dpop", ENUM, AUTH(dpop), .def = "off",
 	       CHOICES({ "off", AUTHORIZATION_DPOP_OFF }, { "on", AUTHORIZATION_DPOP_ON },
 		       { "required", AUTHORIZATION_DPOP_REQUIRED }),
-	       .help = "Tokens bound to a key of the client, with proof of possession in each "
-		       "request (DPoP, RFC 9449). off: such tokens are refused. on: they are "
-		       "accepted. required: only they are accepted."),
+	       .help = "Tokens bound to a key of the client, with proof of possession in each request (DPoP, RFC 9449). "
+		       "off: such tokens are refused. on: they are accepted. required: only they are accepted."),
 	OPTION("auth.assertion_key", SECRET, TOP(assertion_key), .form = form_signing_key,
 	       .example = "{file: /etc/mcpgated/assertion.pem}", .otherwise = "nothing is signed",
 	       RELATIONS(NEEDS("public_url", .why = "it says whose the key is")),
-	       .help = "The gateway's private key, RSA or EC (P-256), in PEM form, without a passphrase: it signs what servers "
-		       "are told of callers (servers.NAME.auth.grant: assertion). Its public part is at "
+	       .help = "The gateway's private key, RSA or EC (P-256), in PEM form, without a passphrase: it signs what "
+		       "servers are told of callers (servers.NAME.auth.grant: assertion). Its public part is at "
 		       "/.well-known/jwks.json; after a reload with another key, the old one stays there for as long as "
 		       "tokens that it signed are good."),
 	OPTION("auth.metadata_facade", ENUM, TOP(frontend.metadata.facade), .def = "auto",
@@ -312,9 +307,8 @@ const struct option options_table[] = {
 	       .help = "For clients of 2025-03-26, which look for the issuer's metadata at the "
 		       "gateway: serves a copy of it. auto: if there is exactly one issuer."),
 	SECTION("auth.registration_facade",
-		.help = "For issuers without client registration: POST /register answers with one "
-			"client that was created at the issuer by hand, without a secret. The "
-			"issuer must know its exact redirect URIs."),
+		.help = "For issuers without client registration: POST /register answers with one client that was created "
+			"at the issuer by hand, without a secret. The issuer must know its exact redirect URIs."),
 	OPTION("auth.registration_facade.client_id", SLICE, TOP(frontend.metadata.client_id),
 	       .example = "mcp-public", .otherwise = "no registration",
 	       .help = "The id of that client."),
@@ -328,9 +322,8 @@ const struct option options_table[] = {
 	       .example = "[{name: ci, sha256: HEX, expires: 2027-01-31}]", .otherwise = "none",
 	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
 			       .why = "tokens are not checked otherwise")),
-	       .help = "Static tokens, stored only as hashes. To make one: openssl rand -hex 32. "
-		       "To hash it: printf %s THE-TOKEN | sha256sum. Clients send it as "
-		       "Authorization: Bearer THE-TOKEN."),
+	       .help = "Static tokens, stored only as hashes. To make one: openssl rand -hex 32. To hash it: printf %s "
+		       "THE-TOKEN | sha256sum. Clients send it as Authorization: Bearer THE-TOKEN."),
 	OPTION("auth.tokens[].name", SLICE, TOKEN(name), REQUIRED, .example = "ci",
 	       .help = "Who the caller is. Entries with the same name are the same caller, so a "
 		       "token can be replaced while its sessions continue."),
@@ -349,9 +342,9 @@ const struct option options_table[] = {
 	       RELATIONS(EXCLUDES(
 		       "auth.tokens[].roles",
 		       .why = "only one of the two may say what the token may be used for")),
-	       .help = "The tools it may call, by server. It may use nothing else: no other "
-		       "tools, servers, prompts or resources. This is a role of this token alone, "
-		       "in the form of roles.NAME.allow; tools and roles exclude each other."),
+	       .help = "The tools it may call, by server. It may use nothing else: no other tools, servers, prompts or "
+		       "resources. This is a role of this token alone, in the form of roles.NAME.allow; tools and roles "
+		       "exclude each other."),
 	OPTION("auth.tokens[].expires", DATE, TOKEN(ends_at_ms), .example = "2027-01-31",
 	       .otherwise = "never",
 	       .help = "The token is refused from this day or moment on (UTC)."),
@@ -371,9 +364,9 @@ const struct option options_table[] = {
 	       .otherwise = "none",
 	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
 			       .why = "tokens are not checked otherwise")),
-	       .help = "Tokens that are refused although they are valid. On a running daemon use mcpgatectl deny, which also "
-		       "ends their sessions and streams. Those denials last until the daemon stops; these apply from its "
-		       "start until a reload removes them."),
+	       .help = "Tokens that are refused although they are valid. On a running daemon use mcpgatectl deny, which "
+		       "also ends their sessions and streams. Those denials last until the daemon stops; these apply from "
+		       "its start until a reload removes them."),
 	OPTION("auth.deny[].issuer", SLICE, DENIAL(marks.issuer), REQUIRED,
 	       .example = "https://id.example.com",
 	       .help = "Whose tokens: one of auth.issuers, or static for auth.tokens."),
@@ -398,9 +391,8 @@ const struct option options_table[] = {
 	       .help = "Scopes that include others: whoever has the scope on the left also has "
 		       "those in its list."),
 	OPTION("auth.challenge_held", BOOL, AUTH(names_held), .def = "true",
-	       .help = "A response that asks for more scopes also names those that the token "
-		       "already has: many clients request exactly the scopes that are named and "
-		       "would lose the others."),
+	       .help = "A response that asks for more scopes also names those that the token already has: many clients "
+		       "request exactly the scopes that are named and would lose the others."),
 
 	GROUP("roles",
 	      RELATIONS(NEEDS("auth.mode", .words = "token oauth",
@@ -413,13 +405,13 @@ const struct option options_table[] = {
 	       .example = "{groups: [dev, ops], iss: [https://id.example.com]}",
 	       .otherwise = "only static tokens have it, if they name it in roles",
 	       .help = "Claims in issuers' tokens that grant this role: all of the claims listed here must match, each with "
-		       "one of its values, byte for byte. A claim that is a list must contain one of them; scope and scp are "
-		       "lists, space-separated or not. Nested claims are not searched."),
-	ROLE_MAY("allow", TOOL, allow, .form = form_tool,
-		 .example = "{github: [\"*\"], files: [\"read_*\"]}",
-		 .help = "The tools it allows, by server, as in servers.NAME.tools.allow; the "
-			 "server * stands for all. Anything not listed is not allowed: prompts, "
-			 "resources and templates have their own sections."),
+		       "one of its values, byte for byte. A claim that is a list must contain one of them; scope and scp "
+		       "are lists, space-separated or not. Nested claims are not searched."),
+	ROLE_MAY(
+		"allow", TOOL, allow, .form = form_tool,
+		.example = "{github: [\"*\"], files: [\"read_*\"]}",
+		.help = "The tools it allows, by server, as in servers.NAME.tools.allow; the server * stands for all. "
+			"Anything not listed is not allowed: prompts, resources and templates have their own sections."),
 	ROLE_MAY("deny", TOOL, deny, .form = form_tool, .example = "{github: [\"delete_*\"]}",
 		 .help = "Tools that a caller with this role may not use, whatever other roles "
 			 "allow."),
@@ -450,9 +442,9 @@ const struct option options_table[] = {
 	       .help = "Open connections. Lower if the daemon may not open enough files: three descriptors for each of "
 		       "limits.processes, but at most half of all, are reserved for servers. At the limit, a new connection "
 		       "displaces one that waits for a request or for the rest of a request head or handshake: of the "
-		       "address with the most connections, the one that has waited longest. While half are open, one address "
-		       "may have at most a quarter; IPv6 addresses count by their first 64 bits. trusted_proxies and this "
-		       "machine have no such share, since many clients may come from there."),
+		       "address with the most connections, the one that has waited longest. While half are open, one "
+		       "address may have at most a quarter; IPv6 addresses count by their first 64 bits. trusted_proxies "
+		       "and this machine have no such share, since many clients may come from there."),
 	OPTION("limits.sessions", COUNT, TOP(sessions.max_sessions), .def = "10000", .min = "1",
 	       .max = "1000000",
 	       .help = "Open sessions. At the limit, a new session displaces the longest-idle session (no call, no stream) "
@@ -463,9 +455,9 @@ const struct option options_table[] = {
 		       "many clients may come from there."),
 	OPTION("limits.sessions_per_principal", COUNT, TOP(sessions.max_per_principal),
 	       .def = "100", .min = "1", .max = "1000000",
-	       .help = "Open sessions of one caller with a token; beyond that, one of the "
-		       "caller's own idle sessions is displaced, as above. Callers without a "
-		       "token are told apart by address; for them see limits.sessions."),
+	       .help = "Open sessions of one caller with a token; beyond that, one of the caller's own idle sessions is "
+		       "displaced, as above. Callers without a token are told apart by address; for them see "
+		       "limits.sessions."),
 	OPTION("limits.processes", COUNT, TOP(max_processes), .def = "256", .min = "1",
 	       .max = "100000", .help = "Processes of all servers together."),
 	OPTION("limits.header_bytes", SIZE, TOP(http.header_bytes), .def = "16KiB", .min = "1KiB",
@@ -481,9 +473,8 @@ const struct option options_table[] = {
 	       .help = "Nesting depth of arrays and objects in a message."),
 	OPTION("limits.header_timeout", DURATION, TOP(http.header_timeout_ms), .def = "10s",
 	       .min = "1ms", .max = "1h",
-	       .help = "From the first byte of a request to the end of its head. While half of "
-		       "limits.connections are open, a new connection must also send its first "
-		       "byte within this time."),
+	       .help = "From the first byte of a request to the end of its head. While half of limits.connections are open, "
+		       "a new connection must also send its first byte within this time."),
 	OPTION("limits.body_timeout", DURATION, TOP(http.body_timeout_ms), .def = "30s",
 	       .min = "1ms", .max = "1h",
 	       .help = "From the end of the head to the end of the body."),
@@ -500,14 +491,45 @@ const struct option options_table[] = {
 	       .max = "365d", .help = "A session ends at this age, used or not."),
 	OPTION("sessions.persist", BOOL, TOP(keeps_sessions), .def = "true",
 	       .help = "A session outlives the daemon: after a restart, an upgrade or a crash its client's next request "
-		       "continues it with the same handshake: after an upgrade, or a crash of the gateway alone, mostly with "
-		       "the same process, else with a fresh one. What that needs is in the state directory, readable by this "
-		       "user only, and contains no token."),
+		       "continues it with the same handshake: after an upgrade, or a crash of the gateway alone, mostly "
+		       "with the same process, else with a fresh one. What that needs is in the state directory, readable "
+		       "by this user only, and contains no token."),
 	OPTION("sessions.reconnect_timeout", DURATION, TOP(frontend.reconnect_ms), .def = "1m",
 	       .min = "0", .max = "1d",
-	       .help = "How long an HTTP+SSE client (2024-11-05) that lost its connection may "
-		       "reconnect and continue its session; after that the session ends. 0: the "
-		       "session ends with the connection."),
+	       .help = "How long an HTTP+SSE client (2024-11-05) that lost its connection may reconnect and continue its "
+		       "session; after that the session ends. 0: the session ends with the connection."),
+
+	SECTION("cluster",
+		.help = "Several daemons, the nodes, that serve the same sessions: what they keep of them is in a store, Valkey or "
+			"Redis; when one node is gone another one goes on with its sessions."),
+	OPTION("cluster.node", TEXT, TOP(cluster.node), .form = form_node, .example = "a",
+	       .otherwise = "no cluster", RELATIONS(COMPLETE("cluster.store")),
+	       .help = "The name of this node, one to eight lower-case letters and digits, different from the others'. The "
+		       "ids of its sessions begin with it, and proxies route by it. All nodes have the same servers, under "
+		       "the same names, and the same rules."),
+	OPTION("cluster.store", TEXT, TOP(cluster.store), .form = form_store,
+	       .reader = OPTION_FOR_FETCHER, .example = "valkeys://store.example.com:6379",
+	       .otherwise = "no cluster", RELATIONS(COMPLETE("cluster.node")),
+	       .help = "The store: valkey://HOST:PORT, or valkeys:// with TLS; redis:// and rediss:// are the same; or "
+		       "unix://PATH. Without the store everything goes on, but sessions of other nodes."),
+	OPTION("cluster.username", TEXT, TOP(cluster.username), .reader = OPTION_FOR_FETCHER,
+	       .example = "mcpgated", .otherwise = "the store's default user",
+	       RELATIONS(COMPLETE("cluster.password")), .help = "Who this node is at the store."),
+	OPTION("cluster.password", SECRET, TOP(cluster.password),
+	       .example = "{file: /etc/mcpgated/store.password}", .otherwise = "none",
+	       RELATIONS(COMPLETE("cluster.store")), .help = "Its password there."),
+	OPTION("cluster.ca", TEXT, TOP(cluster.ca_file), .reader = OPTION_FOR_FETCHER,
+	       .example = "/etc/mcpgated/store-ca.crt", .otherwise = "the system's",
+	       RELATIONS(COMPLETE("cluster.store")),
+	       .help = "PEM file with the CA certificates that the store's TLS certificate may be issued by. Read at start."),
+	OPTION("cluster.plaintext", BOOL, TOP(cluster.plaintext), .reader = OPTION_FOR_FETCHER,
+	       .def = "false", RELATIONS(IDLE_UNLESS("cluster.store")),
+	       .help = "The store may be on another machine without TLS: who can read that network can read the password, and "
+		       "what clients say of themselves; who can change it can take sessions over."),
+	OPTION("cluster.prefix", TEXT, TOP(cluster.prefix), .form = form_prefix,
+	       .reader = OPTION_FOR_FETCHER, .def = "mcpgated",
+	       RELATIONS(IDLE_UNLESS("cluster.store")),
+	       .help = "What the names of the keys begin with, in a store that others use, too."),
 
 	SECTION("streams", .help = "Responses sent as event streams."),
 	OPTION("streams.keepalive", DURATION, TOP(frontend.keepalive_ms), .def = "15s",
@@ -534,27 +556,25 @@ const struct option options_table[] = {
 		       "reconnects."),
 	OPTION("streams.session_bytes", SIZE, TOP(sessions.store.session_bytes), .def = "64MiB",
 	       .min = "1KiB", .max = "64GiB",
-	       .help = "Bytes held for all streams of one session. Beyond that, the least "
-		       "important messages are dropped first: progress, then logs, other "
-		       "notifications, requests from the server, answers."),
+	       .help = "Bytes held for all streams of one session. Beyond that, the least important messages are dropped "
+		       "first: progress, then logs, other notifications, requests from the server, answers."),
 	OPTION("streams.total_bytes", SIZE, TOP(sessions.store.total_bytes), .def = "256MiB",
 	       .min = "1KiB", .max = "64GiB",
 	       .help = "The same for the streams of all sessions together."),
 	OPTION("streams.max_connection_age", DURATION, TOP(frontend.max_connection_age_ms),
 	       .def = "0", .min = "0", .max = "7d",
-	       .help = "A connection that carries a stream is closed after this time, and the "
-		       "client is asked to reconnect and continue after the last event, if its "
-		       "revision supports that. 0: never."),
+	       .help = "A connection that carries a stream is closed after this time, and the client is asked to reconnect "
+		       "and continue after the last event, if its revision supports that. 0: never."),
 	OPTION("streams.retry", DURATION, TOP(frontend.retry_ms), .def = "1s", .min = "1ms",
 	       .max = "1h",
-	       .help = "When a client that lost its connection is asked to reconnect. If the "
-		       "daemon closes the stream, the client is told a random time between this "
-		       "and twice this."),
+	       .help = "When a client that lost its connection is asked to reconnect. If the daemon closes the stream, the "
+		       "client is told a random time between this and twice this."),
 
 	OPTION("drain_delay", DURATION, TOP(drain_delay_ms), .def = "0", .min = "0", .max = "1h",
 	       .help = "When the daemon stops, /readyz answers 503 for this long before anything ends, so that load "
 		       "balancers stop sending traffic; everything else is still served, with `Connection: close`. A second "
-		       "signal cuts it short. systemd is told how long the whole stop may take, whatever TimeoutStopSec says."),
+		       "signal cuts it short. systemd is told how long the whole stop may take, whatever TimeoutStopSec "
+		       "says."),
 	OPTION("drain_timeout", DURATION, TOP(drain_timeout_ms), .def = "30s", .min = "0",
 	       .max = "1d",
 	       .help = "When the daemon stops, how long calls in flight may continue and slow "
@@ -565,9 +585,8 @@ const struct option options_table[] = {
 			"object per line. See mcpgated.yaml(5), Audit."),
 	OPTION("audit.to", TEXT, TOP(audit.to), .form = form_audit_target,
 	       .example = "/var/log/mcpgated/audit.jsonl", .otherwise = "no records",
-	       .help = "The absolute path of a file, which is created readable for the daemon's "
-		       "user only and appended to; journal; or unix:PATH, a socket that receives "
-		       "each record as a datagram. Reopened on SIGHUP."),
+	       .help = "The absolute path of a file, which is created readable for the daemon's user only and appended to; "
+		       "journal; or unix:PATH, a socket that receives each record as a datagram. Reopened on SIGHUP."),
 	OPTION("audit.calls", ENUM, TOP(audit.is_refused_only), .def = "all",
 	       CHOICES({ "all", false }, { "refused", true }), RELATIONS(IDLE_UNLESS("audit.to")),
 	       .help = "all: a record for each call when it ends, and for each request refused at "
@@ -579,9 +598,8 @@ const struct option options_table[] = {
 	OPTION("audit.required", BOOL, TOP(audit.is_required), .def = "false",
 	       RELATIONS(NEEDS("audit.to", .why = "without it nothing is recorded"),
 			 NEEDS("audit.calls", .words = "all", .why = "it is about calls")),
-	       .help = "Each call is also recorded before it is passed on, and is refused (503) "
-		       "while the daemon cannot write records or 1 MiB of them is waiting. "
-		       "Otherwise calls continue, and lost records are counted."),
+	       .help = "Each call is also recorded before it is passed on, and is refused (503) while the daemon cannot "
+		       "write records or 1 MiB of them is waiting. Otherwise calls continue, and lost records are counted."),
 
 	SECTION("traces", .help = "What tracing systems are told about calls."),
 	SECTION("traces.otlp",
@@ -596,9 +614,8 @@ const struct option options_table[] = {
 	       .reader = OPTION_FOR_FETCHER,
 	       .example = "{Authorization: {file: /etc/mcpgated/otlp.authorization}}",
 	       .otherwise = "none", RELATIONS(COMPLETE("traces.otlp.endpoint")),
-	       .help = "Headers to send along. Their values are never shown, and the process that "
-		       "faces the network does not have them. Each may be {file: PATH}, {env: "
-		       "NAME} or {credential: NAME}."),
+	       .help = "Headers to send along. Their values are never shown, and the process that faces the network does "
+		       "not have them. Each may be {file: PATH}, {env: NAME} or {credential: NAME}."),
 	OPTION("traces.otlp.ca", TEXT, TOP(traces.collector.ca_file), .reader = OPTION_FOR_FETCHER,
 	       .example = "/etc/mcpgated/otel-ca.crt", .otherwise = "the system's",
 	       RELATIONS(COMPLETE("traces.otlp.endpoint")),
@@ -607,9 +624,8 @@ const struct option options_table[] = {
 	OPTION("traces.otlp.allow_private", BOOL, TOP(traces.collector.allow_private),
 	       .reader = OPTION_FOR_FETCHER, .def = "false",
 	       RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
-	       .help = "Its addresses may be loopback or private ones. Link-local addresses are "
-		       "never allowed. A loopback address given in endpoint itself is always "
-		       "allowed."),
+	       .help = "Its addresses may be loopback or private ones. Link-local addresses are never allowed. A loopback "
+		       "address given in endpoint itself is always allowed."),
 	OPTION("traces.otlp.plaintext", BOOL, TOP(traces.collector.plaintext),
 	       .reader = OPTION_FOR_FETCHER, .def = "false",
 	       RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
@@ -617,9 +633,8 @@ const struct option options_table[] = {
 		       "headers."),
 	OPTION("traces.otlp.sample", PERCENT, TOP(traces.exporter.sample_percent), .def = "100%",
 	       .min = "0%", .max = "100%", RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
-	       .help = "The share of calls without a trace from the client for which a trace is "
-		       "started. A call with a trace from the client gets spans if that trace is "
-		       "sampled, and otherwise none."),
+	       .help = "The share of calls without a trace from the client for which a trace is started. A call with a "
+		       "trace from the client gets spans if that trace is sampled, and otherwise none."),
 	OPTION("traces.otlp.interval", DURATION, TOP(traces.exporter.interval_ms), .def = "5s",
 	       .min = "100ms", .max = "1m", RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
 	       .help = "How often spans are sent; earlier once there are 512."),
@@ -647,18 +662,15 @@ const struct option options_table[] = {
 		       "log.level",
 		       .words = "info debug",
 		       .why = "its lines are of level info, and 'level' leaves those out")),
-	       .help = "Logs the beginning of each message, between clients and the gateway and "
-		       "between the gateway and servers. To find out what goes wrong: messages "
-		       "may hold secrets, those of servers before `redact`."),
+	       .help = "Logs the beginning of each message, between clients and the gateway and between the gateway and "
+		       "servers. To find out what goes wrong: messages may hold secrets, those of servers before `redact`."),
 	OPTION("log.target", TEXT, TOP(log_target), .def = "stderr", .form = form_log_target,
-	       .help = "stderr, journal (standard error that systemd collects), or the absolute "
-		       "path of a file, which must not be in a directory that a sandboxed server "
-		       "may write to."),
+	       .help = "stderr, journal (standard error that systemd collects), or the absolute path of a file, which must "
+		       "not be in a directory that a sandboxed server may write to."),
 
 	GROUP("defaults",
-	      .help = "Any key of a server, for all servers that do not set it themselves. "
-		      "Variables in env and times in tool_timeout are merged with the server's "
-		      "own."),
+	      .help = "Any key of a server, for all servers that do not set it themselves. Variables in env and times in "
+		      "tool_timeout are merged with the server's own."),
 
 	GROUP("servers",
 	      .help = "The MCP servers to run, by name: lowercase letters, digits, '-' and '_'."),
@@ -673,17 +685,16 @@ const struct option options_table[] = {
 	       .reader = OPTION_FOR_CHILD, .example = "https://wiki.example.com/mcp",
 	       .otherwise = "command must be given",
 	       .help = "In place of command: the address of a server that is reached over HTTP. Each process of it is a "
-		       "small program of the daemon's own, mcpgated-remote, which speaks Streamable HTTP of any revision, or "
-		       "HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http to a loopback address or "
-		       "with allow_private; or unix:///PATH#/mcp. Everyone on this machine can read it: secrets belong into "
-		       "headers."),
+		       "small program of the daemon's own, mcpgated-remote, which speaks Streamable HTTP of any revision, "
+		       "or HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http to a loopback address "
+		       "or with allow_private; or unix:///PATH#/mcp. Everyone on this machine can read it: secrets belong "
+		       "into headers."),
 	OPTION("servers.NAME.headers", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
 	       .name_form = form_server_header, .form = form_header_value,
 	       .example = "{Authorization: {file: /etc/mcpgated/wiki.authorization}}",
 	       .otherwise = "none", RELATIONS(COMPLETE("servers.NAME.url")),
-	       .help = "With url: header fields to send with each request, for credentials. The "
-		       "values are like those of env, also for each caller. A client's own "
-		       "headers, and its token, never go to the server."),
+	       .help = "With url: header fields to send with each request, for credentials. The values are like those of "
+		       "env, also for each caller. A client's own headers, and its token, never go to the server."),
 	SECTION("servers.NAME.auth",
 		.help = "A token for the server, which the gateway gets from an authorization server, or signs, and renews. "
 			"With command: grant assertion alone. See docs/guides/remote.md."),
@@ -696,10 +707,11 @@ const struct option options_table[] = {
 			 NEEDS("auth.assertion_key", .when = "assertion",
 			       .why = "it signs the tokens")),
 	       .help = "client_credentials: a token of the gateway's own, one for all callers. token_exchange: one for each "
-		       "caller, for his token (RFC 8693); needs auth.mode oauth, and isolation session or principal. assertion: "
-		       "one for each caller, which the gateway signs with auth.assertion_key: who is calling, for five "
-		       "minutes, for audience; of the keys here, only that one is for it. A server with a command gets it in _meta of each "
-		       "request. It needs auth.mode token or oauth, and isolation session or principal. See docs/guides/callers.md."),
+		       "caller, for his token (RFC 8693); needs auth.mode oauth, and isolation session or principal. "
+		       "assertion: one for each caller, which the gateway signs with auth.assertion_key: who is calling, "
+		       "for five minutes, for audience; of the keys here, only that one is for it. A server with a command "
+		       "gets it in _meta of each request. It needs auth.mode token or oauth, and isolation session or "
+		       "principal. See docs/guides/callers.md."),
 	OPTION("servers.NAME.auth.issuer", TEXT, CREDENTIAL_AT(issuer), .form = form_issuer,
 	       .example = "https://id.example.com", .otherwise = "none",
 	       .help = "The authorization server: its issuer identifier."),
@@ -729,9 +741,8 @@ const struct option options_table[] = {
 	       .help = "With url: the HTTP proxy; nothing else is connected to."),
 	OPTION("servers.NAME.allow_private", BOOL, SERVER(allow_private),
 	       .reader = OPTION_FOR_CHILD, .def = "false", RELATIONS(COMPLETE("servers.NAME.url")),
-	       .help = "With url: the host may have loopback or private addresses. Link-local "
-		       "addresses are never allowed. A loopback address given in url itself is "
-		       "always allowed."),
+	       .help = "With url: the host may have loopback or private addresses. Link-local addresses are never allowed. "
+		       "A loopback address given in url itself is always allowed."),
 	OPTION("servers.NAME.env", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD, FOR_COMMAND,
 	       .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	       .otherwise = "none",
@@ -767,29 +778,29 @@ const struct option options_table[] = {
 	       CHOICES({ "session", ISOLATION_SESSION }, { "principal", ISOLATION_PRINCIPAL },
 		       { "shared", ISOLATION_SHARED }),
 	       .help = "Whom one process serves. session: one session; works for every server. principal: all sessions of "
-		       "one caller (without authorization, all callers count as one); if a server of the older revisions may "
-		       "send requests to its client, its process handles one call at a time. shared: everyone; for servers "
-		       "that keep no state per client. A server of the older revisions then cannot send requests to clients; "
-		       "one of 2026-07-28 can. With principal and shared there are several processes with many sessions "
-		       "each, and no tasks of 2025-11-25 (a tool that can only be called as a task answers with an error). "
-		       "With shared there are no log messages, and requests that a server of the older revisions sends while "
-		       "no call is in flight, such as for roots at start, are refused. A client of 2026-07-28 has no "
-		       "session: with session it is served as with principal, so without authorization all such clients "
-		       "share processes."),
+		       "one caller (without authorization, all callers count as one); if a server of the older revisions "
+		       "may send requests to its client, its process handles one call at a time. shared: everyone; for "
+		       "servers that keep no state per client. A server of the older revisions then cannot send requests to "
+		       "clients; one of 2026-07-28 can. With principal and shared there are several processes with many "
+		       "sessions each, and no tasks of 2025-11-25 (a tool that can only be called as a task answers with an "
+		       "error). With shared there are no log messages, and requests that a server of the older revisions "
+		       "sends while no call is in flight, such as for roots at start, are refused. A client of 2026-07-28 "
+		       "has no session: with session it is served as with principal, so without authorization all such "
+		       "clients share processes."),
 	OPTION("servers.NAME.era", ENUM, SERVER(conf.era), .def = "auto",
 	       CHOICES({ "auto", ERA_UNKNOWN }, { "legacy", ERA_LEGACY }, { "modern", ERA_MODERN }),
 	       .help = "The era of MCP that the gateway speaks to the server, whatever its clients speak. legacy: with "
-		       "initialize, up to 2025-11-25. modern: 2026-07-28. auto: the server is sent initialize; if it refuses "
-		       "that or has never answered, or when a client of 2026-07-28 comes, a separate process is sent "
-		       "server/discover and then stopped, at most once a day, and again after a restart. A server that "
+		       "initialize, up to 2025-11-25. modern: 2026-07-28. auto: the server is sent initialize; if it "
+		       "refuses that or has never answered, or when a client of 2026-07-28 comes, a separate process is "
+		       "sent server/discover and then stopped, at most once a day, and again after a restart. A server that "
 		       "speaks both eras, as those built with the current SDKs do, is spoken to as modern from then on."),
 	OPTION("servers.NAME.assume_no_server_requests", BOOL, SERVER(conf.never_asks),
 	       .def = "false",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal",
 				     .why = "it is for isolation principal")),
-	       .help = "With isolation principal: asserts that the server never sends requests to "
-		       "clients (sampling, elicitation, roots). It is told that clients support "
-		       "none of them, and its processes may handle many calls at a time."),
+	       .help = "With isolation principal: asserts that the server never sends requests to clients (sampling, "
+		       "elicitation, roots). It is told that clients support none of them, and its processes may handle "
+		       "many calls at a time."),
 	OPTION("servers.NAME.progress_while_waiting", BOOL, SERVER(conf.tells_progress), RULE,
 	       .def = "false",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal")),
@@ -897,9 +908,8 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.clients", TEXTS, SERVER(endpoint.place.clients), RULE, .def = "[]",
 	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
 			       .why = "it is about tokens from issuers")),
-	       .help = "Clients whose tokens are accepted, by the client id that the issuer "
-		       "assigned (client_id, azp, appid or cid). Empty: all. For static tokens "
-		       "use auth.tokens[].servers."),
+	       .help = "Clients whose tokens are accepted, by the client id that the issuer assigned (client_id, azp, appid "
+		       "or cid). Empty: all. For static tokens use auth.tokens[].servers."),
 	OPTION("servers.NAME.algorithms", TEXTS, SERVER(endpoint.place.algorithms), RULE,
 	       .def = "[]", .form = form_algorithm,
 	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
@@ -910,28 +920,27 @@ const struct option options_table[] = {
 	       .form = form_scope, NEEDS_TOKENS,
 	       .help = "Scopes that a token needs for any request to this server."),
 	OPTION("servers.NAME.hide", BOOL, SERVER(conf.needs.hides), RULE, .def = "false",
-	       .help = "Lists show a caller only the tools, prompts and resources for which the token has the scopes. A call "
-		       "to any other is still answered with the challenge that names the missing scopes, so that a client "
-		       "can get them: the challenge depends on the name alone and does not reveal whether there is such a "
-		       "tool."),
+	       .help = "Lists show a caller only the tools, prompts and resources for which the token has the scopes. A "
+		       "call to any other is still answered with the challenge that names the missing scopes, so that a "
+		       "client can get them: the challenge depends on the name alone and does not reveal whether there is "
+		       "such a tool."),
 
 	SECTION("servers.NAME.tools", .help = "Its tools."),
 	OPTION("servers.NAME.tools.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_TOOL]),
 	       RULE, .form = form_scope, .name_form = form_tool,
 	       .example = "{\"delete_*\": [demo:write]}", .otherwise = "none", NEEDS_TOKENS,
 	       .help = "Additional scopes that a token needs to call tools, by name; a * matches any characters. All "
-		       "matching patterns apply. Differences in case, compatibility forms of letters (full width, ligatures) "
-		       "and spaces are ignored. A call is refused if the name has invisible or unassigned characters, or is "
-		       "longer than 256 bytes."),
+		       "matching patterns apply. Differences in case, compatibility forms of letters (full width, "
+		       "ligatures) and spaces are ignored. A call is refused if the name has invisible or unassigned "
+		       "characters, or is longer than 256 bytes."),
 	OPTION("servers.NAME.tools.challenge_in_result", BOOL,
 	       SERVER(endpoint.place.tells_in_result), RULE, .def = "false",
-	       .help = "A call without the scopes of its tool is answered with an error result "
-		       "that carries the challenge in _meta[\"mcp/www_authenticate\"], instead of "
-		       "403: some clients look only there. Not for batches and HTTP+SSE."),
+	       .help = "A call without the scopes of its tool is answered with an error result that carries the challenge "
+		       "in _meta[\"mcp/www_authenticate\"], instead of 403: some clients look only there. Not for batches "
+		       "and HTTP+SSE."),
 	MAY("tools.allow", TOOL, allow, .def = "[\"*\"]", .form = form_tool,
-	    .help = "The tools that clients may see and call, by name; a * matches any "
-		    "characters. All others are treated as nonexistent. Names are compared as "
-		    "in scopes."),
+	    .help = "The tools that clients may see and call, by name; a * matches any characters. All others are treated "
+		    "as nonexistent. Names are compared as in scopes."),
 	MAY("tools.deny", TOOL, deny, .def = "[]", .form = form_tool, .example = "[\"delete_*\"]",
 	    .help = "Exceptions to allow: deny wins."),
 	SHOWN("prompts.rename", PROMPT, names, .form = form_shown_name,
@@ -940,9 +949,8 @@ const struct option options_table[] = {
 	      .help = "As for tools."),
 	SHOWN("tools.rename", TOOL, names, .form = form_shown_name,
 	      .example = "{create_issue: new_issue}",
-	      .help = "Names by which clients see and call tools, by the server's own name, without "
-		      "*. All else here goes by the server's own. A tool whose name another one "
-		      "has got is not reachable, and the log says so."),
+	      .help = "Names by which clients see and call tools, by the server's own name, without *. All else here goes "
+		      "by the server's own. A tool whose name another one has got is not reachable, and the log says so."),
 	SHOWN("tools.describe", TOOL, descriptions, .example = "{create_issue: Opens an issue.}",
 	      .help = "Descriptions for clients in place of the server's, by its own name."),
 	SHOWN("tools.annotations", TOOL, annotations,
@@ -955,16 +963,14 @@ const struct option options_table[] = {
 	       .example =
 		       "[{tools: [\"create_*\"], calls: 10, per: 1m}, {tools: [report], concurrency: 1}]",
 	       .otherwise = "none",
-	       .help = "How often, and how many at once, each caller may call some of the tools, "
-		       "in addition to rate and concurrency. All tools that match an entry are "
-		       "counted together; the first matching entry applies."),
+	       .help = "How often, and how many at once, each caller may call some of the tools, in addition to rate and "
+		       "concurrency. All tools that match an entry are counted together; the first matching entry applies."),
 	OPTION("servers.NAME.tools.limits[].tools", TEXTS, TOOL_LIMIT(tools.written),
 	       .form = form_tool, REQUIRED, .example = "[\"create_*\"]",
 	       .help = "Their names, as in scopes."),
 	RATE("servers.NAME.tools.limits[]", TOOL_LIMIT, limit.rate, .is_rule = false),
 	OPTION("servers.NAME.tools.limits[].concurrency", COUNT, TOOL_LIMIT(limit.concurrency),
-	       .min = "1", .max = "100000", .example = "1", .otherwise = "any number",
-	       .help = "How many of them may be in flight; see the server's concurrency."),
+	       .min = "1", .max = "100000", .example = "1", .otherwise = "any number", .help = "How many of them may be in flight; see the server's concurrency."),
 
 	SECTION("servers.NAME.prompts", .help = "Its prompts."),
 	OPTION("servers.NAME.prompts.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_PROMPT]),
@@ -1010,15 +1016,15 @@ const struct option options_table[] = {
 
 	SECTION("servers.NAME.sanitize", RULE,
 		.help = "Control and invisible characters in what it writes: in every string of results, lists, errors, "
-			"notifications and requests, including member names. keep: they stay. strip: they are removed. mark: "
-			"each is replaced by its code point, like \\u{200b}, up to 4096 per message; the rest are removed."),
+			"notifications and requests, including member names. keep: they stay. strip: they are removed. "
+			"mark: each is replaced by its code point, like \\u{200b}, up to 4096 per message; the rest are "
+			"removed."),
 	OPTION("servers.NAME.sanitize.controls", ENUM, SERVER(conf.sanitize.controls), RULE,
 	       .def = "keep",
 	       CHOICES({ "keep", SANITIZE_KEEP }, { "strip", SANITIZE_STRIP },
 		       { "mark", SANITIZE_MARK }),
-	       .help = "Control characters other than tab, LF and CR; they can control a "
-		       "terminal. strip removes whole escape sequences; of an unterminated one it "
-		       "removes only the beginning."),
+	       .help = "Control characters other than tab, LF and CR; they can control a terminal. strip removes whole "
+		       "escape sequences; of an unterminated one it removes only the beginning."),
 	OPTION("servers.NAME.sanitize.invisible", ENUM, SERVER(conf.sanitize.invisible), RULE,
 	       .def = "keep",
 	       CHOICES({ "keep", SANITIZE_KEEP }, { "strip", SANITIZE_STRIP },
@@ -1032,13 +1038,12 @@ const struct option options_table[] = {
 	       .help = "Regular expressions (PCRE2). Matches in a string of a result, an error or a notification are "
 		       "replaced by [redacted]. Strings are matched one by one with escapes decoded, after sanitize. Not "
 		       "searched: member names, nextCursor, requestState, and data and blob that are 1 KiB or more of "
-		       "base64. A string longer than 256 KiB, or one that takes an expression too long (100 ms per message), "
-		       "is replaced as a whole. Protects against accidents only: a malicious server can encode a secret "
-		       "differently."),
+		       "base64. A string longer than 256 KiB, or one that takes an expression too long (100 ms per "
+		       "message), is replaced as a whole. Protects against accidents only: a malicious server can encode a "
+		       "secret differently."),
 	SECTION("servers.NAME.tools.arguments", RULE,
-		.help = "What the arguments of its tools and prompts may contain. A call that "
-			"violates this is answered with error -32602 and never reaches the "
-			"server. See mcpgated.yaml(5), Arguments."),
+		.help = "What the arguments of its tools and prompts may contain. A call that violates this is answered "
+			"with error -32602 and never reaches the server. See mcpgated.yaml(5), Arguments."),
 	OPTION("servers.NAME.tools.arguments.max_bytes", SIZE, SERVER(endpoint.arguments.max_bytes),
 	       RULE, .def = "0", .min = "0", .max = "1GiB",
 	       .help = "Maximum size of the arguments as written. 0: limited only by "
@@ -1054,14 +1059,14 @@ const struct option options_table[] = {
 	       .example = "{\"*\": ['(?i)drop\\s+table'], \"run_*\": ['[;&|`$]']}",
 	       .otherwise = "none",
 	       .help = "Regular expressions (PCRE2) that no string may match, member names included, by name of the tool or "
-		       "prompt; a * matches any characters. Strings are Unicode with escapes decoded. A match that takes too "
-		       "long is refused, and so is a string longer than 256 KiB if expressions apply to it."),
+		       "prompt; a * matches any characters. Strings are Unicode with escapes decoded. A match that takes "
+		       "too long is refused, and so is a string longer than 256 KiB if expressions apply to it."),
 	OPTION("servers.NAME.tools.arguments.forbidden_keys", TEXTS,
 	       SERVER(endpoint.arguments.forbidden_keys.written), RULE, .def = "[]",
 	       .form = form_member, .example = "[__proto__, constructor, prototype]",
-	       .help = "Names that no member may have, at any depth; a * matches any characters. "
-		       "Differences in case, compatibility forms of letters, spaces and invisible "
-		       "characters are ignored; a name longer than 256 bytes is refused."),
+	       .help = "Names that no member may have, at any depth; a * matches any characters. Differences in case, "
+		       "compatibility forms of letters, spaces and invisible characters are ignored; a name longer than 256 "
+		       "bytes is refused."),
 	SECTION("servers.NAME.tools.arguments.paths", RULE,
 		.help = "Where paths in the arguments may lead."),
 	OPTION("servers.NAME.tools.arguments.paths.roots", TEXTS,
@@ -1116,9 +1121,8 @@ const struct option options_table[] = {
 	       .name_form = form_resource,
 	       .example = "{\"file:///srv/private/*\": [files:private]}", .otherwise = "none",
 	       NEEDS_TOKENS,
-	       .help = "Additional scopes that a token needs to read resources, subscribe to them "
-		       "or complete their URIs, by URI, as for tools. URIs are normalized, and "
-		       "case is ignored, as in deny."),
+	       .help = "Additional scopes that a token needs to read resources, subscribe to them or complete their URIs, "
+		       "by URI, as for tools. URIs are normalized, and case is ignored, as in deny."),
 	MAY("resources.allow", RESOURCE, allow, .def = "[\"*\"]", .form = form_resource,
 	    .help = "The resources of the server that clients may see, read and subscribe to, by URI; a * matches any "
 		    "characters. URIs are normalized first: percent-encodings are decoded, . and .. are resolved. Case "
@@ -1160,9 +1164,9 @@ const struct option options_table[] = {
 		       "call like any client on this machine."),
 
 	GROUP("endpoints",
-	      .help = "Endpoints over several servers, by name, like servers: a client that connects to one finds the tools, "
-		      "prompts and resources of all its servers there, with one sign-in. What the configuration says of each "
-		      "server (roles, scopes, permissions, arguments, rates, pins) applies there as well."),
+	      .help = "Endpoints over several servers, by name, like servers: a client that connects to one finds the "
+		      "tools, prompts and resources of all its servers there, with one sign-in. What the configuration says "
+		      "of each server (roles, scopes, permissions, arguments, rates, pins) applies there as well."),
 	OPTION("endpoints.NAME.servers", LEGS, SERVER(conf.legs), REQUIRED,
 	       .example = "[files, wiki]",
 	       .help = "The servers, in the order in which lists show them. The names of tools and prompts begin with the "

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cluster/store_url.h"
 #include "config/forms.h"
 #include "config/table.h"
 #include "config/tree.h"
@@ -139,6 +140,26 @@ static void check_traces(const struct collector_conf *collector, const struct tr
 	problem = collector->endpoint != NULL ? judge_endpoint(collector) : NULL;
 	if (problem != NULL)
 		problem_add_at(problems, tree_below(otlp, "endpoint"), "%s", problem);
+}
+
+/* ---- cluster ---- */
+
+static void check_cluster(const struct config *config, const struct tree *root,
+			  struct config_problems *problems)
+{
+	const struct cluster_conf *cluster = &config->cluster;
+	const struct tree *at = tree_find_way(root, "cluster.store");
+	struct store_url url;
+
+	if (cluster->store == NULL || store_url_parse(cluster->store, &url, NULL) < 0)
+		return;
+	if (!config->keeps_sessions)
+		problem_add_at(problems, at,
+			       "needs 'persist: true' in sessions: what it has is what is kept");
+	if (store_url_is_exposed(&url) && !cluster->plaintext)
+		problem_add_at(problems, at,
+			       "goes to another machine without TLS: use valkeys, or set "
+			       "'plaintext: true'");
 }
 
 /* ---- tokens ---- */
@@ -1140,6 +1161,7 @@ void rules_check(const struct config *config, const struct tree *root,
 	check_auth(config, root, problems);
 	check_roles(config, root, problems);
 	check_traces(&config->traces.collector, root, problems);
+	check_cluster(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 		const struct tree *at = server_place(root, server);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cluster/cluster.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
@@ -37,8 +38,9 @@ typedef struct http_exchange *pending_auth_enter_fn(const struct endpoint_reques
 struct pending_auth {
 	struct http_exchange exchange;
 	struct verifier_wait wait;
-	struct timer turn;    /* running: its caller is known, and waits for its turn */
-	struct access access; /* of that caller */
+	struct timer turn;      /* running: its caller is known, and waits for its turn */
+	struct cluster_ask ask; /* likewise, and waits for the store of the cluster */
+	struct access access;   /* of that caller */
 	struct endpoint_request request;
 	pending_auth_enter_fn *enter;
 	struct http_request http; /* of the request */
@@ -112,6 +114,18 @@ static struct authorization_check check_of(const struct endpoint_request *reques
 	};
 }
 
+/* Whether the session that it names may be another node's. HTTP+SSE begins anew there. */
+static bool must_ask_cluster(const struct endpoint_request *request)
+{
+	const struct cluster *cluster = request->frontend->conf.cluster;
+
+	return cluster != NULL && request->role == ENDPOINT_MCP &&
+	       !request->frontend->conf.is_operators &&
+	       cluster_must_ask(cluster, request->http->fields[HTTP_MCP_SESSION_ID]);
+}
+
+static void ask_cluster(struct pending_auth *pending, const struct access *access);
+
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
 				    struct grant *grant)
 {
@@ -124,6 +138,10 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 
 	CHECK(conn != NULL && conn == request->answer.conn);
 	step = authorization_conclude(&check, verdict, grant);
+	if (step == AUTHORIZATION_ADMITTED && must_ask_cluster(request)) {
+		ask_cluster(pending, &check.access);
+		return;
+	}
 	exchange = frontend_finish(request, pending->enter, step, &check);
 	if (exchange != NULL)
 		http_conn_resume(conn, exchange);
@@ -172,9 +190,9 @@ static uint64_t frontend_wait_ms(struct frontend *frontend, const struct princip
 	return principal->paid_at_ms - now_ms;
 }
 
-static void turn_on_due(struct timer *timer)
+/* Its caller is known, and what it waited for is over. */
+static void pending_auth_go_on(struct pending_auth *pending)
 {
-	struct pending_auth *pending = container_of(timer, struct pending_auth, turn);
 	struct http_conn *conn = pending->exchange.conn;
 	struct authorization_check check = check_of(&pending->request);
 	struct http_exchange *exchange;
@@ -187,11 +205,17 @@ static void turn_on_due(struct timer *timer)
 	pending_auth_free(pending);
 }
 
+static void turn_on_due(struct timer *timer)
+{
+	pending_auth_go_on(container_of(timer, struct pending_auth, turn));
+}
+
 static void turn_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct pending_auth *pending = container_of(exchange, struct pending_auth, exchange);
 
 	timer_stop(&pending->turn);
+	cluster_ask_cancel(&pending->ask);
 	access_fini(&pending->access);
 	pending_auth_free(pending);
 }
@@ -201,6 +225,39 @@ static const struct http_exchange_ops turn_ops = {
 	.on_room = answer_ignore_room,
 	.on_gone = turn_on_gone,
 };
+
+/* ---- sessions of other nodes ---- */
+
+#define STORE_IS_AWAY                                                                           \
+	"The store of the cluster, which knows this session, cannot be reached now; try again " \
+	"later"
+
+static void on_cluster_answer(struct cluster_ask *ask, bool is_known)
+{
+	struct pending_auth *pending = container_of(ask, struct pending_auth, ask);
+
+	if (is_known) {
+		pending_auth_go_on(pending);
+		return;
+	}
+	CHECK(refusal_send_head(&pending->request.answer, 503, STORE_IS_AWAY) == NULL);
+	access_fini(&pending->access);
+	pending_auth_free(pending);
+}
+
+/* It waits, with its body unread. CLU-SESS-02 */
+static void ask_cluster(struct pending_auth *pending, const struct access *access)
+{
+	const struct endpoint_request *request = &pending->request;
+
+	pending->exchange.ops = &turn_ops;
+	pending->access = *access;
+	timer_init(&pending->turn, turn_on_due);
+	pending->ask = (struct cluster_ask){ .on_done = on_cluster_answer };
+	cluster_ask_start(request->frontend->conf.cluster, &pending->ask,
+			  request->http->fields[HTTP_MCP_SESSION_ID], access->principal,
+			  request->endpoint->server);
+}
 
 /* ---- waiting ---- */
 
@@ -222,15 +279,18 @@ static struct http_exchange *pending_auth_admit(struct endpoint_request *request
 	enum authorization_step step;
 	struct pending_auth *pending;
 	uint64_t wait_ms = 0;
+	bool asks = false;
 
 	if (frontend->spare == NULL)
 		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
 	pending = frontend->spare;
 	pending->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
 	step = authorization_admit(&check, &pending->wait);
-	if (step == AUTHORIZATION_ADMITTED && request->http->method == HTTP_POST)
+	if (step == AUTHORIZATION_ADMITTED)
+		asks = must_ask_cluster(request);
+	if (step == AUTHORIZATION_ADMITTED && !asks && request->http->method == HTTP_POST)
 		wait_ms = frontend_wait_ms(frontend, check.access.principal);
-	if (step != AUTHORIZATION_WAITING && wait_ms == 0)
+	if (step != AUTHORIZATION_WAITING && wait_ms == 0 && !asks)
 		return frontend_finish(request, enter, step, &check);
 	CHECK(pending->text == NULL);
 	frontend->spare = NULL;
@@ -250,6 +310,8 @@ static struct http_exchange *pending_auth_admit(struct endpoint_request *request
 	if (request->answer.origin.n > 0)
 		pending->request.answer.origin = pending->http.fields[HTTP_ORIGIN];
 	http_conn_hold(request->answer.conn);
+	if (asks)
+		ask_cluster(pending, &check.access);
 	return &pending->exchange;
 }
 
@@ -663,6 +725,8 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
 	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };
+	if (conf->cluster != NULL)
+		session_table_name(&frontend->sse_clients, conf->cluster->node);
 	list_init(&frontend->sse_newcomers);
 	list_init(&frontend->sse_lost);
 	task_init(&frontend->sse_room, http_sse_on_room);

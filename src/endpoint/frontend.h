@@ -19,6 +19,8 @@
 #include "policy/arguments.h"
 #include "session/session.h"
 
+struct cluster;
+
 /* Whether a POST is answered with JSON or events, if the client accepts both. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
 
@@ -46,7 +48,8 @@ struct frontend_conf {
 	struct slices origins; /* scheme://host[:port] */
 	struct authorization_conf authorization;
 	struct metadata_conf metadata;
-	bool is_operators; /* of the admin socket */
+	struct cluster *cluster; /* whose sessions may be asked for; NULL: there is none */
+	bool is_operators;       /* of the admin socket */
 	enum frontend_response response;
 	uint64_t grace_ms;     /* AUTO: a longer call gets an event stream */
 	uint64_t keepalive_ms; /* of event streams */

@@ -483,7 +483,7 @@ static void leg_keep(struct leg *leg)
 	if (leg->client->kept != NULL || legs->client == NULL || legs->client->kept == NULL ||
 	    pool_is_shared(leg->client->pool))
 		return;
-	kept_leg_id(&id, legs->client->session, slice_str(leg->name));
+	kept_leg_id(&id, session_id(legs->client->session), slice_str(leg->name));
 	leg->client->kept = kept_session_new(leg->client, buf_slice(&id), legs->params->text);
 }
 
@@ -615,7 +615,7 @@ static bool leg_open_again(struct leg *leg, const struct entry *entry)
 
 	if (legs->client == NULL)
 		return false;
-	kept_leg_id(&id, legs->client->session, slice_str(leg->name));
+	kept_leg_id(&id, session_id(legs->client->session), slice_str(leg->name));
 	session = client_session_wake_part(legs->caller.frontend->router, entry->endpoint.server,
 					   entry->caller.access.principal, &legs->peer,
 					   buf_slice(&id), &leg->capabilities);

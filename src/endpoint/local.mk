@@ -15,7 +15,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/search.c src/endpoint/search.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h
-ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
+ENDPOINT_LIBS = src/endpoint/libendpoint.a src/cluster/libcluster.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
 check_PROGRAMS += src/endpoint/origin_test
 src_endpoint_origin_test_SOURCES = src/endpoint/origin_test.c

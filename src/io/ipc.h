@@ -29,6 +29,9 @@ enum ipc_type {
 /* What a gateway leaves for later ones in memory files (keeper/text_store.h). */
 enum ipc_text { IPC_TEXT_PINS, IPC_TEXT_SESSIONS, IPC_TEXT_KINDS };
 
+/* The programs that connect on behalf of a gateway: mcpgated-fetch, mcpgated-store. */
+enum ipc_helper { IPC_HELPER_FETCHER, IPC_HELPER_STORE, IPC_HELPERS };
+
 /* Instead of a number of tools. */
 enum ipc_found { IPC_FOUND_FAILING = -1, IPC_FOUND_UNLISTED = -2 };
 

@@ -8,6 +8,7 @@
 #include "io/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -37,6 +38,77 @@ struct tls {
 	enum tls_input input;
 	enum tls_output output;
 };
+
+/* ---- where we connect ---- */
+
+#define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
+
+struct tls_client {
+	SSL_CTX *context;
+};
+
+static int trust(SSL_CTX *context, struct slice ca, struct error *err)
+{
+	STACK_OF(X509) *all = pem_read_certificates(ca, err);
+	X509_STORE *store = SSL_CTX_get_cert_store(context);
+	int result = all != NULL ? 0 : -1;
+
+	for (int i = 0; result == 0 && i < sk_X509_num(all); i++)
+		if (X509_STORE_add_cert(store, sk_X509_value(all, i)) != 1)
+			result = pem_error(err, "cannot be used");
+	sk_X509_pop_free(all, X509_free);
+	return result;
+}
+
+struct tls_client *tls_client_new(struct slice ca, struct error *err)
+{
+	struct tls_client *client = mem_zalloc(sizeof(*client));
+
+	client->context = SSL_CTX_new(TLS_client_method());
+	CHECK(client->context != NULL);
+	SSL_CTX_set_security_level(client->context, 2);
+	CHECK(SSL_CTX_set_min_proto_version(client->context, TLS1_2_VERSION) == 1);
+	SSL_CTX_set_verify(client->context, SSL_VERIFY_PEER, NULL);
+	if (ca.n > 0 ? trust(client->context, ca, err) < 0 :
+		       SSL_CTX_load_verify_file(client->context, SYSTEM_CA) != 1) {
+		if (ca.n == 0)
+			error_set(err, ERROR_SYSTEM,
+				  "the system has no CA certificates (package ca-certificates)");
+		tls_client_free(&client);
+	}
+	ERR_clear_error();
+	return client;
+}
+
+void tls_client_free(struct tls_client **client)
+{
+	if (*client == NULL)
+		return;
+	SSL_CTX_free((*client)->context);
+	free(*client);
+	*client = NULL;
+}
+
+struct tls *tls_connect(const struct tls_client *client, const char *host, int fd)
+{
+	struct tls *tls = mem_zalloc(sizeof(*tls));
+	X509_VERIFY_PARAM *param;
+
+	CHECK(fd >= 0);
+	tls->ssl = SSL_new(client->context);
+	CHECK(tls->ssl != NULL && SSL_set_fd(tls->ssl, fd) == 1);
+	param = SSL_get0_param(tls->ssl);
+	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	if (X509_VERIFY_PARAM_set1_ip_asc(param, host) != 1) {
+		CHECK(X509_VERIFY_PARAM_set1_host(param, host, 0) == 1);
+		CHECK(SSL_set_tlsext_host_name(tls->ssl, host) == 1);
+	}
+	ERR_clear_error();
+	SSL_set_connect_state(tls->ssl);
+	return tls;
+}
+
+/* ---- one connection ---- */
 
 static bool tls_is_open(const struct tls *tls)
 {
@@ -75,7 +147,8 @@ void tls_free(struct tls **tls)
 		return;
 	tls_shutdown(t);
 	SSL_free(t->ssl);
-	tls_server_unref(&t->server);
+	if (t->server != NULL)
+		tls_server_unref(&t->server);
 	free(t);
 }
 
@@ -104,8 +177,13 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 	if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST)
 		return TLS_SPEAKS_HTTP;
 	if (verdict != X509_V_OK)
-		error_set(err, ERROR_INVALID, "the client's certificate is not accepted: %s",
+		error_set(err, ERROR_INVALID, "the %s's certificate is not accepted: %s",
+			  tls->server != NULL ? "client" : "server",
 			  X509_verify_cert_error_string(verdict));
+	else if (tls->server == NULL && code == 0)
+		error_set(err, ERROR_SYSTEM, "the server ended the TLS handshake");
+	else if (tls->server == NULL)
+		pem_error(err, "no agreement");
 	else if (is_distrusted(tls, code))
 		error_set(
 			err, ERROR_INVALID,

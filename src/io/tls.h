@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS 1.2 and 1.3 for accepted connections: the identity of a listener (struct tls_server), and one
- * connection (struct tls), which io/wire.h reads and writes like a plain socket. Renegotiation,
+ * TLS 1.2 and 1.3: the identity of a listener (struct tls_server), whom we trust where we connect
+ * (struct tls_client), and one connection (struct tls), which io/wire.h reads and writes like a plain socket. Renegotiation,
  * compression, early data and ciphers without forward secrecy are disabled. stack.md §4, DEF-03.
  */
 #pragma once
@@ -18,6 +18,7 @@
 
 struct tickets;
 struct tls;
+struct tls_client;
 struct tls_server;
 
 /*
@@ -73,7 +74,23 @@ uint64_t tls_server_not_after_ms(const struct tls_server *server, size_t index);
 /* Existing connections are not affected. */
 void tls_server_unref(struct tls_server **server);
 
+/* ---- whom we trust where we connect ---- */
+
+/*
+ * ca: PEM, borrowed for the call; empty: the system's, which are read now. Returns NULL on failure, and
+ * err ends a sentence about them.
+ */
+struct tls_client *tls_client_new(struct slice ca, struct error *err) must_check;
+/* No connection may be left. Accepts a pointer to NULL. */
+void tls_client_free(struct tls_client **client);
+
 /* ---- one connection ---- */
+
+/*
+ * To the host of this name or address, whose certificate must be for that. Borrows fd, which must be
+ * connected and non-blocking, and the client.
+ */
+struct tls *tls_connect(const struct tls_client *client, const char *host, int fd);
 
 /* Borrows fd, which must be non-blocking, and takes a reference to the server. */
 struct tls *tls_new(struct tls_server *server, int fd);

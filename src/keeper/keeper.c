@@ -108,7 +108,7 @@ struct keeper {
 	unsigned int reaper_starts;
 	struct children children;
 	struct gateway_process gateway;
-	struct fetcher_process fetcher;
+	struct helper_process helpers[IPC_HELPERS];
 	struct certificates certificates;
 	struct text_stores text_stores;
 	struct reload reload;
@@ -243,6 +243,20 @@ static void keeper_go_back(struct keeper *keeper)
 	keeper->children.outcome = IPC_UPGRADE_FAILED;
 }
 
+/* ---- helpers ---- */
+
+static void set_gateway_of_helpers(struct keeper *keeper, int gateway_fd)
+{
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		helper_process_set_gateway(&keeper->helpers[i], gateway_fd);
+}
+
+static bool have_helpers(const struct keeper *keeper)
+{
+	return keeper->helpers[IPC_HELPER_FETCHER].pid > 0 ||
+	       keeper->helpers[IPC_HELPER_STORE].pid > 0;
+}
+
 /* ---- the gateway ---- */
 
 static int keeper_make_gateway(struct keeper *keeper, struct error *err)
@@ -291,7 +305,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 	}
 	children_set_gateway(&keeper->children, keeper->gateway.fd);
 	certificates_set_gateway(&keeper->certificates);
-	fetcher_process_set_gateway(&keeper->fetcher, keeper->gateway.fd);
+	set_gateway_of_helpers(keeper, keeper->gateway.fd);
 	LOG(GATEWAY_START, LOG_INT("pid", keeper->gateway.pid));
 }
 
@@ -333,7 +347,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	audit_writer_flush(&keeper->audit);
 	if (!is_expected || status != 0)
 		log_gateway_exit(keeper, status);
-	fetcher_process_set_gateway(&keeper->fetcher, -1);
+	set_gateway_of_helpers(keeper, -1);
 	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
 	keeper->owes_hand_over = false;
@@ -540,7 +554,7 @@ static uint64_t keeper_settle(struct keeper *keeper, uint64_t now)
 		return keeper_check_again(keeper);
 	}
 	left = children_end_others(&keeper->children, is_over ? keeper->settling : 0);
-	if (left > 0 || keeper->fetcher.pid > 0 || cgroups_retry(&keeper->cgroups))
+	if (left > 0 || have_helpers(keeper) || cgroups_retry(&keeper->cgroups))
 		return earlier(keeper->settle_at_ms, now + SETTLE_PAUSE_MS);
 	return keeper_check_again(keeper);
 }
@@ -664,7 +678,8 @@ static void keeper_tell_gateway(struct keeper *keeper)
 		keeper->ping = PING_OPEN;
 	reload_tell(&keeper->reload, keeper->gateway.fd);
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
-	fetcher_process_tell(&keeper->fetcher);
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		helper_process_tell(&keeper->helpers[i]);
 	audit_writer_tell(&keeper->audit, keeper->gateway.fd);
 	text_stores_tell(&keeper->text_stores, keeper->gateway.fd);
 	children_tell(&keeper->children);
@@ -680,7 +695,8 @@ static bool keeper_has_untold(const struct keeper *keeper)
 	return keeper->drains_owed > 0 || keeper->ping == PING_OWED || keeper->owes_hand_over ||
 	       reload_has_untold(&keeper->reload) ||
 	       certificates_has_untold(&keeper->certificates) ||
-	       fetcher_process_has_untold(&keeper->fetcher) ||
+	       helper_process_has_untold(&keeper->helpers[IPC_HELPER_FETCHER]) ||
+	       helper_process_has_untold(&keeper->helpers[IPC_HELPER_STORE]) ||
 	       audit_writer_has_untold(&keeper->audit) || children_has_untold(&keeper->children);
 }
 
@@ -722,8 +738,10 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 	} else if (pid == keeper->gateway.pid) {
 		keeper_hear_last(keeper);
 		keeper_on_gateway_exit(keeper, status);
-	} else if (pid == keeper->fetcher.pid) {
-		fetcher_process_on_exit(&keeper->fetcher, status);
+	} else if (pid == keeper->helpers[IPC_HELPER_FETCHER].pid) {
+		helper_process_on_exit(&keeper->helpers[IPC_HELPER_FETCHER], status);
+	} else if (pid == keeper->helpers[IPC_HELPER_STORE].pid) {
+		helper_process_on_exit(&keeper->helpers[IPC_HELPER_STORE], status);
 	} else if (pid == keeper->reaper.pid) {
 		keeper_on_reaper_exit(keeper);
 	} else if (pid == keeper->upgrade->checker) {
@@ -795,7 +813,8 @@ static int keeper_pause_ms(struct keeper *keeper)
 {
 	const int pauses[] = {
 		log_relay_pause_ms(&keeper->log_relay),
-		log_relay_pause_ms(&keeper->fetcher.log_relay),
+		log_relay_pause_ms(&keeper->helpers[IPC_HELPER_FETCHER].log_relay),
+		log_relay_pause_ms(&keeper->helpers[IPC_HELPER_STORE].log_relay),
 		log_budget_pause_ms(&keeper->asked_for),
 	};
 	int first = 0;
@@ -823,7 +842,8 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		       reload_do_due(&keeper->reload, keeper->gateway.fd, keeper->gateway.pid));
 	next = earlier(next, listeners_do_due());
 	next = earlier(next, server_slots_do_due(&keeper->slots));
-	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		next = earlier(next, helper_process_do_due(&keeper->helpers[i]));
 	next = earlier(next, audit_writer_run(&keeper->audit));
 	next = earlier(next, text_stores_do_due(&keeper->text_stores));
 	next = earlier(next, announcement_do_due(&keeper->announcement));
@@ -863,8 +883,8 @@ static struct pollfd poll_of_log(struct log_relay *relay)
 
 static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 {
-	struct pollfd polls[4 + AUDIT_WRITER_POLLS + CHILDREN_STARTING_MAX];
-	size_t count = 4 + AUDIT_WRITER_POLLS;
+	struct pollfd polls[3 + IPC_HELPERS + AUDIT_WRITER_POLLS + CHILDREN_STARTING_MAX];
+	size_t count = 3;
 
 	polls[0] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = keeper->gateway.fd };
@@ -876,8 +896,10 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 	if (polls[1].events == 0 || keeper->gateway.is_closed)
 		polls[1].fd = -1;
 	polls[2] = poll_of_log(&keeper->log_relay);
-	polls[3] = poll_of_log(&keeper->fetcher.log_relay);
-	audit_writer_poll_fill(&keeper->audit, polls + 4); /* keeper_do_due runs it */
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		polls[count++] = poll_of_log(&keeper->helpers[i].log_relay);
+	audit_writer_poll_fill(&keeper->audit, polls + count); /* keeper_do_due runs it */
+	count += AUDIT_WRITER_POLLS;
 	count += children_poll_fill(&keeper->children, polls + count);
 	CHECK(count <= ARRAY_LEN(polls));
 	if (poll(polls, count, keeper->is_reap_due ? 0 : timeout_until(next_ms)) < 0)
@@ -887,8 +909,9 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 		keeper_read_signals(keeper);
 	if (polls[2].revents != 0)
 		log_relay_read(&keeper->log_relay);
-	if (polls[3].revents != 0)
-		log_relay_read(&keeper->fetcher.log_relay);
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		if (polls[3 + i].revents != 0)
+			log_relay_read(&keeper->helpers[i].log_relay);
 	if (polls[1].revents != 0)
 		keeper_read_requests(keeper);
 	if (keeper->children.starting_count > 0)
@@ -969,7 +992,7 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .children = &keeper->children,
 					    .cgroups = &keeper->cgroups,
 					    .text_stores = &keeper->text_stores,
-					    .fetcher = &keeper->fetcher,
+					    .fetcher = &keeper->helpers[IPC_HELPER_FETCHER],
 					    .certificates = &keeper->certificates,
 					    .audit = &keeper->audit,
 					    .announcement = &keeper->announcement,
@@ -1039,14 +1062,18 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (keeper_open_gateway_files(keeper, err) < 0)
 		return -1;
-	if (fetcher_process_init(&keeper->fetcher, config, keeper->programs, err) < 0)
-		return -1;
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		if (helper_process_init(&keeper->helpers[i], (enum ipc_helper)i, config,
+					keeper->programs, err) < 0)
+			return -1;
 	if (launch_init(&keeper->launch, table, SERVERS_MAX, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch, from);
 	launch_note_signals(&keeper->launch);
 	if (text_stores_init(&keeper->text_stores, config, from, err) < 0)
 		return -1;
+	keeper->helpers[IPC_HELPER_STORE].sessions =
+		keeper->text_stores.items[IPC_TEXT_SESSIONS].memory;
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
@@ -1074,7 +1101,7 @@ static void keeper_finish(struct keeper *keeper)
 	bool is_empty = false;
 
 	children_set_gateway(&keeper->children, -1);
-	fetcher_process_set_gateway(&keeper->fetcher, -1);
+	set_gateway_of_helpers(keeper, -1);
 	log_relay_flush(&keeper->log_relay);
 	reaper_stop(&keeper->reaper);
 	while (!is_empty && clock_now_ms() < end_ms) {
@@ -1100,8 +1127,9 @@ static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper_config(keeper), &keeper->listeners);
 	cgroups_close(&keeper->cgroups);
-	fetcher_process_fini(&keeper->fetcher); /* its last lines of the log */
-	prctl(PR_SET_DUMPABLE, 1);              /* for whoever looks for what was not freed */
+	for (size_t i = 0; i < IPC_HELPERS; i++)
+		helper_process_fini(&keeper->helpers[i]); /* its last lines of the log */
+	prctl(PR_SET_DUMPABLE, 1); /* for whoever looks for what was not freed */
 }
 
 int keeper_run(struct config **config, const struct config_request *request,

@@ -22,7 +22,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/text_store.c src/keeper/text_store.h \
 	src/keeper/upgrade.c src/keeper/upgrade.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
-KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a \
+KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/cluster/libcluster.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a \
 	$(PCRE2_LIBS) src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c

@@ -100,6 +100,7 @@ int memory_file_shared(const char *name, size_t size, struct error *err)
 static const char *const program_names[] = {
 	[PROGRAM_GATEWAY] = "mcpgated-gateway",
 	[PROGRAM_FETCHER] = "mcpgated-fetch",
+	[PROGRAM_STORE] = "mcpgated-store",
 	[PROGRAM_REAPER] = "mcpgated-reaper",
 };
 
@@ -270,7 +271,7 @@ static pid_t program_start_connected(const struct programs *programs, enum progr
 		return -1;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = null;
-	fds[FETCHER_GATEWAY] = pair[1];
+	fds[HELPER_GATEWAY] = pair[1];
 	pid = programs_start(programs, program, NULL, fds, count, err);
 	file_close(&null);
 	close(pair[1]);
@@ -281,7 +282,7 @@ static pid_t program_start_connected(const struct programs *programs, enum progr
 	return pid;
 }
 
-_Static_assert((int)FETCHER_GATEWAY == (int)GATEWAY_KEEPER, "both have the pair at the same place");
+_Static_assert((int)HELPER_GATEWAY == (int)GATEWAY_KEEPER, "both have the pair at the same place");
 
 /* ---- the reaper ---- */
 
@@ -414,10 +415,10 @@ bool gateway_process_on_exit(struct gateway_process *process)
 	return before < GATEWAY_DEATHS_MAX;
 }
 
-/* ---- the fetcher ---- */
+/* ---- helpers ---- */
 
 /*
- * As gateway_process.c, but one process is one connection: it ends when the gateway closes its end.
+ * As the gateway's, but one process is one connection: it ends when the gateway closes its end.
  */
 
 #define RESTART_MIN_MS 100 /* after the first failure; doubles */
@@ -425,35 +426,64 @@ bool gateway_process_on_exit(struct gateway_process *process)
 #define RESTART_STEPS_MAX 16
 #define GOOD_MS 60000 /* one that ran for so long has not failed at its start */
 
-static int fetcher_make_config(const struct config *config, struct error *err)
+static const struct helper_kind {
+	enum program program;
+	const char *name; /* in the log */
+	bool (*is_needed)(const struct config *config);
+	void (*print)(const struct config *config, FILE *out);
+} helper_kinds[IPC_HELPERS] = {
+	[IPC_HELPER_FETCHER] = { PROGRAM_FETCHER, "fetch", config_is_fetching,
+				 config_print_for_fetcher },
+	[IPC_HELPER_STORE] = { PROGRAM_STORE, "store", config_has_store, config_print_for_store },
+};
+
+static const struct helper_kind *helper_kind(const struct helper_process *process)
 {
-	return memory_file_printed("fetcher", config_print_for_fetcher, config, err);
+	return &helper_kinds[process->which];
 }
 
-int fetcher_process_init(struct fetcher_process *process, const struct config *config,
-			 const struct programs *programs, struct error *err)
+static const char *helper_program(const struct helper_process *process)
 {
-	*process = (struct fetcher_process){
+	return program_names[helper_kind(process)->program];
+}
+
+static int helper_make_config(const struct helper_process *process, const struct config *config,
+			      struct error *err)
+{
+	const struct helper_kind *kind = helper_kind(process);
+
+	return memory_file_printed(kind->name, kind->print, config, err);
+}
+
+int helper_process_init(struct helper_process *process, enum ipc_helper which,
+			const struct config *config, const struct programs *programs,
+			struct error *err)
+{
+	*process = (struct helper_process){
+		.which = which,
 		.programs = programs,
+		.sessions = -1,
 		.config = -1,
 		.gateway_fd = -1,
 		.gateway_end = -1,
 		.log_relay = { .pipe = { -1, -1 } },
 	};
-	if (!config_is_fetching(config))
+	if (!helper_kind(process)->is_needed(config))
 		return 0;
-	process->config = fetcher_make_config(config, err);
-	return process->config < 0 ? -1 : log_relay_open(&process->log_relay, "fetch", err);
+	process->config = helper_make_config(process, config, err);
+	return process->config < 0 ?
+		       -1 :
+		       log_relay_open(&process->log_relay, helper_kind(process)->name, err);
 }
 
-static void fetcher_drop_gateway_end(struct fetcher_process *process)
+static void helper_drop_gateway_end(struct helper_process *process)
 {
 	file_close(&process->gateway_end);
 }
 
-void fetcher_process_fini(struct fetcher_process *process)
+void helper_process_fini(struct helper_process *process)
 {
-	fetcher_drop_gateway_end(process);
+	helper_drop_gateway_end(process);
 	if (process->log_relay.pipe.in >= 0) {
 		log_relay_flush(&process->log_relay);
 		records_pipe_close(&process->log_relay.pipe);
@@ -461,11 +491,11 @@ void fetcher_process_fini(struct fetcher_process *process)
 	file_close(&process->config);
 }
 
-int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
-			  struct error *err)
+int helper_process_renew(struct helper_process *process, const struct config *config,
+			 struct error *err)
 {
-	bool is_needed = config_is_fetching(config);
-	int fd = is_needed ? fetcher_make_config(config, err) : -1;
+	bool is_needed = helper_kind(process)->is_needed(config);
+	int fd = is_needed ? helper_make_config(process, config, err) : -1;
 
 	CHECK(process->gateway_fd < 0);
 	/* If there is none, nobody is asked: what is known so far are the addresses of other issuers. */
@@ -473,7 +503,7 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 	if (is_needed && fd < 0)
 		return -1;
 	if (is_needed && process->log_relay.pipe.in < 0 &&
-	    log_relay_open(&process->log_relay, "fetch", err) < 0) {
+	    log_relay_open(&process->log_relay, helper_kind(process)->name, err) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -481,27 +511,38 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 	return 0;
 }
 
-static int fetcher_start(struct fetcher_process *process, struct error *err)
+/* What it could write in there the gateway would take for its own. */
+static int reopen_for_reading(int memory_file)
 {
-	int fds[FETCHER_DESCRIPTORS] = {
-		[FETCHER_LOG] = process->log_relay.pipe.out,
-		[FETCHER_CONFIG] = process->config,
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory_file);
+	return memory_file >= 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static int helper_start(struct helper_process *process, struct error *err)
+{
+	at_end(file_close) int sessions = reopen_for_reading(process->sessions);
+	int fds[HELPER_DESCRIPTORS] = {
+		[HELPER_LOG] = process->log_relay.pipe.out,
+		[HELPER_CONFIG] = process->config,
+		[HELPER_SESSIONS] = sessions,
 	};
 	pid_t pid;
 
 	CHECK(process->pid == 0 && process->gateway_end < 0);
 	records_pipe_restore(&process->log_relay.pipe);
-	pid = program_start_connected(process->programs, PROGRAM_FETCHER, fds, FETCHER_DESCRIPTORS,
-				      &process->gateway_end, err);
+	pid = program_start_connected(process->programs, helper_kind(process)->program, fds,
+				      HELPER_DESCRIPTORS, &process->gateway_end, err);
 	if (pid < 0)
 		return -1;
 	process->pid = pid;
 	process->started_ms = clock_now_ms();
-	LOG(FETCHER_START, LOG_INT("pid", pid));
+	LOG(HELPER_START, LOG_STR("program", helper_program(process)), LOG_INT("pid", pid));
 	return 0;
 }
 
-static void fetcher_fail(struct fetcher_process *process)
+static void helper_fail(struct helper_process *process)
 {
 	unsigned int step =
 		process->failures < RESTART_STEPS_MAX ? process->failures : RESTART_STEPS_MAX;
@@ -512,25 +553,26 @@ static void fetcher_fail(struct fetcher_process *process)
 		clock_now_ms() + (wait_ms < RESTART_MAX_MS ? wait_ms : RESTART_MAX_MS);
 }
 
-uint64_t fetcher_process_do_due(struct fetcher_process *process)
+uint64_t helper_process_do_due(struct helper_process *process)
 {
 	struct error err = { ERROR_NONE, "" };
 
 	if (process->config < 0 || process->pid > 0 || process->gateway_fd < 0)
 		return UINT64_MAX;
 	if (clock_now_ms() >= process->restart_at_ms) {
-		if (fetcher_start(process, &err) == 0)
+		if (helper_start(process, &err) == 0)
 			return UINT64_MAX;
-		LOG(FETCHER_FAILED, LOG_STR("error", err.text));
-		fetcher_fail(process);
+		LOG(HELPER_FAILED, LOG_STR("program", helper_program(process)),
+		    LOG_STR("error", err.text));
+		helper_fail(process);
 	}
 	return process->restart_at_ms;
 }
 
-void fetcher_process_set_gateway(struct fetcher_process *process, int gateway_fd)
+void helper_process_set_gateway(struct helper_process *process, int gateway_fd)
 {
 	process->gateway_fd = gateway_fd;
-	fetcher_drop_gateway_end(process);
+	helper_drop_gateway_end(process);
 	process->failures = 0;
 	process->restart_at_ms = 0;
 	process->is_stopped = process->pid > 0;
@@ -538,36 +580,38 @@ void fetcher_process_set_gateway(struct fetcher_process *process, int gateway_fd
 		kill(process->pid, SIGKILL);
 }
 
-void fetcher_process_on_exit(struct fetcher_process *process, int status)
+void helper_process_on_exit(struct helper_process *process, int status)
 {
 	CHECK(process->pid > 0);
 	log_relay_flush(&process->log_relay);
-	fetcher_drop_gateway_end(process);
+	helper_drop_gateway_end(process);
 	if (!process->is_stopped && status != 0) /* 0: the gateway has closed its end */
-		LOG(FETCHER_EXIT, LOG_INT("pid", process->pid),
+		LOG(HELPER_EXIT, LOG_STR("program", helper_program(process)),
+		    LOG_INT("pid", process->pid),
 		    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
 					  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
 	if (clock_now_ms() - process->started_ms >= GOOD_MS)
 		process->failures = 0;
 	process->pid = 0;
 	if (!process->is_stopped)
-		fetcher_fail(process);
+		helper_fail(process);
 	process->is_stopped = false;
 }
 
-void fetcher_process_tell(struct fetcher_process *process)
+void helper_process_tell(struct helper_process *process)
 {
-	const struct ipc_message message = { .type = IPC_FETCHER,
+	const struct ipc_message message = { .type = IPC_HELPER,
+					     .helper = { process->which },
 					     .fds = { process->gateway_end },
 					     .fd_count = 1 };
 
 	if (process->gateway_end < 0 || process->gateway_fd < 0)
 		return;
 	if (ipc_send(process->gateway_fd, &message, NULL) == 0)
-		fetcher_drop_gateway_end(process);
+		helper_drop_gateway_end(process);
 }
 
-bool fetcher_process_has_untold(const struct fetcher_process *process)
+bool helper_process_has_untold(const struct helper_process *process)
 {
 	return process->gateway_end >= 0 && process->gateway_fd >= 0;
 }

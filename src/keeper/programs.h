@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "config/config.h"
+#include "io/ipc.h"
 #include "keeper/records.h"
 
 struct handover;
@@ -37,7 +38,7 @@ int memory_file_random(const char *name, size_t size, struct error *err) must_ch
  */
 int memory_file_shared(const char *name, size_t size, struct error *err) must_check;
 
-enum program { PROGRAM_GATEWAY, PROGRAM_FETCHER, PROGRAM_REAPER, PROGRAM_COUNT };
+enum program { PROGRAM_GATEWAY, PROGRAM_FETCHER, PROGRAM_STORE, PROGRAM_REAPER, PROGRAM_COUNT };
 
 struct programs {
 	int fds[PROGRAM_COUNT]; /* close-on-exec */
@@ -134,28 +135,31 @@ int gateway_process_start(struct gateway_process *process, const struct programs
 /* It has been reaped: sets restart_at_ms. False: it has died too often. */
 bool gateway_process_on_exit(struct gateway_process *process);
 
-/* ---- the fetcher ---- */
+/* ---- helpers ---- */
 
 /*
- * The process that fetches from issuers and sends spans to the collector (mcpgated-fetch), if
- * either is configured. Each gateway has one of its own, started after it, and receives the other
- * end of its socket in a message. A process that dies is restarted after increasing delays; the
- * daemon continues meanwhile.
+ * Processes that connect where the gateway may not: to issuers and the trace collector
+ * (mcpgated-fetch), to the cluster's store (mcpgated-store); each if that is configured. Each gateway
+ * has its own, started after it, and receives the other end of its socket in a message. A process
+ * that dies is restarted after increasing delays; the daemon continues meanwhile.
  *
  *	off -> running -> off …
  */
 
 /* What its program gets, and nothing else, not even an environment. 0 and 1 are the null device. */
-enum fetcher_descriptor {
-	FETCHER_LOG = 2,     /* a pipe to the keeper: records.h */
-	FETCHER_GATEWAY = 3, /* protocol: io/ipc.h */
-	FETCHER_CONFIG = 4,  /* a memory file written by config_print_for_fetcher */
-	FETCHER_DESCRIPTORS
+enum helper_descriptor {
+	HELPER_LOG = 2,      /* a pipe to the keeper: records.h */
+	HELPER_GATEWAY = 3,  /* protocol: io/ipc.h */
+	HELPER_CONFIG = 4,   /* a memory file: what config_print_for_fetcher or _for_store writes */
+	HELPER_SESSIONS = 5, /* of mcpgated-store, to read: the gateway's GATEWAY_SESSIONS */
+	HELPER_DESCRIPTORS
 };
 
-struct fetcher_process {
+struct helper_process {
+	enum ipc_helper which;
 	const struct programs *programs;
-	int config;      /* a memory file; -1: no fetcher is needed, and all functions are no-ops */
+	int sessions;    /* a memory file for HELPER_SESSIONS, borrowed; -1: not for it */
+	int config;      /* a memory file; -1: it is not needed, and all functions are no-ops */
 	int gateway_fd;  /* of the gateway it serves, borrowed; -1: none */
 	int gateway_end; /* of the socket pair, until the gateway has it; else -1 */
 	struct log_relay log_relay;
@@ -166,23 +170,24 @@ struct fetcher_process {
 	uint64_t restart_at_ms;
 };
 
-int fetcher_process_init(struct fetcher_process *process, const struct config *config,
-			 const struct programs *programs, struct error *err) must_check;
-void fetcher_process_fini(struct fetcher_process *process);
+int helper_process_init(struct helper_process *process, enum ipc_helper which,
+			const struct config *config, const struct programs *programs,
+			struct error *err) must_check;
+void helper_process_fini(struct helper_process *process);
 /*
  * The process started for the next gateway will have this configuration. -1: the configuration
  * cannot be written.
  */
-int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
-			  struct error *err) must_check;
+int helper_process_renew(struct helper_process *process, const struct config *config,
+			 struct error *err) must_check;
 
 /* There is another gateway, or none (-1). Kills the process of the previous one. */
-void fetcher_process_set_gateway(struct fetcher_process *process, int gateway_fd);
+void helper_process_set_gateway(struct helper_process *process, int gateway_fd);
 /* Starts the process if due; returns when it will be, or UINT64_MAX. */
-uint64_t fetcher_process_do_due(struct fetcher_process *process);
+uint64_t helper_process_do_due(struct helper_process *process);
 /* The process has been reaped. */
-void fetcher_process_on_exit(struct fetcher_process *process, int status);
+void helper_process_on_exit(struct helper_process *process, int status);
 
 /* Sends the gateway its end, if it has not got it and the socket has room. */
-void fetcher_process_tell(struct fetcher_process *process);
-bool fetcher_process_has_untold(const struct fetcher_process *process);
+void helper_process_tell(struct helper_process *process);
+bool helper_process_has_untold(const struct helper_process *process);

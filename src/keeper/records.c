@@ -171,7 +171,7 @@ static void log_relay_quote(struct log_relay *relay, struct slice text)
 	if (strcmp(relay->process, "gateway") == 0)
 		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", text));
 	else
-		LOG(FETCHER_OUTPUT, LOG_SLICE("text", text));
+		LOG(HELPER_OUTPUT, LOG_STR("process", relay->process), LOG_SLICE("text", text));
 }
 
 static void log_relay_write_out(struct log_relay *relay)

@@ -326,7 +326,7 @@ static void reload_use(struct reload *reload)
 	children_note_servers(parts->children);
 	text_stores_renew(parts->text_stores, next);
 	certificates_renew(parts->certificates, next);
-	if (reload->has_other_issuers && fetcher_process_renew(parts->fetcher, next, &err) < 0)
+	if (reload->has_other_issuers && helper_process_renew(parts->fetcher, next, &err) < 0)
 		reload_report(reload, "error", err.text);
 	file_close(parts->gateway_config);
 	*parts->gateway_config = reload->text;
@@ -455,7 +455,7 @@ void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
 		reload_report(reload, "error",
 			      "the gateway cannot use the configuration; the log says why");
 	if (reload->has_other_issuers)
-		fetcher_process_set_gateway(reload->parts.fetcher, gateway_fd);
+		helper_process_set_gateway(reload->parts.fetcher, gateway_fd);
 	read_certificates(reload);
 }
 
@@ -558,7 +558,7 @@ void reload_stop(struct reload *reload, int gateway_fd)
 	if (reload->state != RELOAD_WAITING && reload->state != RELOAD_SENDING)
 		return;
 	if (reload->state == RELOAD_SENDING && reload->has_other_issuers)
-		fetcher_process_set_gateway(reload->parts.fetcher, gateway_fd);
+		helper_process_set_gateway(reload->parts.fetcher, gateway_fd);
 	reload_set_state(reload, RELOAD_IDLE);
 	reload_forget(reload);
 }
@@ -595,7 +595,7 @@ static void send_config(struct reload *reload, int gateway_fd)
 
 	/* First, and once: see above. */
 	if (reload->has_other_issuers && reload->parts.fetcher->gateway_fd >= 0)
-		fetcher_process_set_gateway(reload->parts.fetcher, -1);
+		helper_process_set_gateway(reload->parts.fetcher, -1);
 	if (next_listeners_tell(&reload->listeners, gateway_fd) < 0 ||
 	    certificates_tell_next(&reload->certificates, gateway_fd) < 0 ||
 	    ipc_send(gateway_fd, &message, NULL) < 0)

@@ -36,7 +36,7 @@ struct reload_parts {
 	struct children *children;
 	const struct cgroups *cgroups;
 	struct text_stores *text_stores;
-	struct fetcher_process *fetcher;
+	struct helper_process *fetcher;
 	struct certificates *certificates;
 	struct audit_writer *audit;
 	struct announcement *announcement;

@@ -38,7 +38,7 @@ static struct children children;
 static struct reaper reaper = { .fd = -1 };
 static struct cgroups cgroups = { .fd = -1 };
 static struct text_stores text_stores;
-static struct fetcher_process fetcher;
+static struct helper_process fetcher;
 static struct certificates certificates;
 static struct audit_writer audit;
 static struct announcement announcement;
@@ -128,7 +128,7 @@ static void start_gateway(void)
 		pause();
 	children_set_gateway(&children, ends[0]);
 	certificates_set_gateway(&certificates);
-	fetcher_process_set_gateway(&fetcher, ends[0]);
+	helper_process_set_gateway(&fetcher, ends[0]);
 	server_slots_release_all(&slots);
 }
 
@@ -149,7 +149,7 @@ static void end_gateway(void)
 	ipc_close(ends[0]);
 	ends[0] = ends[1] = -1;
 	children_set_gateway(&children, -1);
-	fetcher_process_set_gateway(&fetcher, -1);
+	helper_process_set_gateway(&fetcher, -1);
 	reload_on_gateway_exit(&reload);
 }
 
@@ -190,7 +190,7 @@ static void begin_with(const char *text)
 	assert_int_equal(text_stores_init(&text_stores, config, &(struct handover){ .fds = NULL },
 					  &err),
 			 0);
-	assert_int_equal(fetcher_process_init(&fetcher, config, NULL, &err), 0);
+	assert_int_equal(helper_process_init(&fetcher, IPC_HELPER_FETCHER, config, NULL, &err), 0);
 	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
 	assert_int_equal(audit_writer_open(&audit, NULL, &err), 0);
 	announcement_init(&announcement, config);
@@ -243,7 +243,7 @@ static int teardown(void **state)
 	free(listeners);
 	announcement_fini(&announcement);
 	certificates_fini(&certificates);
-	fetcher_process_fini(&fetcher);
+	helper_process_fini(&fetcher);
 	text_stores_fini(&text_stores);
 	map_fini(&children.by_id);
 	map_fini(&children.by_pid);
@@ -590,15 +590,15 @@ static void nobody_fetches_without_the_issuers_in_use(void **state)
 	struct error err;
 
 	begin_with(ISSUER("a"));
-	fetcher_process_set_gateway(&fetcher, -1);
+	helper_process_set_gateway(&fetcher, -1);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ 0, before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(fetcher_process_renew(&fetcher, server_slots_config(&slots), &err), -1);
+	assert_int_equal(helper_process_renew(&fetcher, server_slots_config(&slots), &err), -1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(fetcher.config, -1);
-	fetcher_process_set_gateway(&fetcher, ends[0]);
-	assert_int_equal(fetcher_process_do_due(&fetcher), UINT64_MAX);
+	helper_process_set_gateway(&fetcher, ends[0]);
+	assert_int_equal(helper_process_do_due(&fetcher), UINT64_MAX);
 	order(1);
 	hear_config(1);
 	judge(true);

@@ -147,9 +147,9 @@ static void a_gateway_is_started_whole_or_not_at_all(void **state)
 /* ---- the fetcher ---- */
 
 /* Of a gateway that is there, with issuers. */
-static struct fetcher_process fetcher(void)
+static struct helper_process fetcher(void)
 {
-	return (struct fetcher_process){
+	return (struct helper_process){
 		.config = 0,
 		.gateway_fd = 0,
 		.gateway_end = -1,
@@ -158,20 +158,20 @@ static struct fetcher_process fetcher(void)
 }
 
 /* As if it had run for so long; in how long it would be started. */
-static uint64_t fetcher_ends(struct fetcher_process *process, uint64_t ran_ms, int status)
+static uint64_t fetcher_ends(struct helper_process *process, uint64_t ran_ms, int status)
 {
 	process->pid = SOME_PID;
 	process->started_ms = now_ms;
 	pass(ran_ms);
-	fetcher_process_on_exit(process, status);
+	helper_process_on_exit(process, status);
 	assert_int_equal(process->pid, 0);
-	assert_int_equal(fetcher_process_do_due(process), process->restart_at_ms);
+	assert_int_equal(helper_process_do_due(process), process->restart_at_ms);
 	return process->restart_at_ms - now_ms;
 }
 
 static void fetcher_comes_back_ever_later(void **state)
 {
-	struct fetcher_process process = fetcher();
+	struct helper_process process = fetcher();
 	uint64_t wait_ms = FIRST_MS;
 
 	for (int i = 0; i < 100; i++) {
@@ -186,13 +186,13 @@ static void fetcher_comes_back_ever_later(void **state)
 /* The next gateway has nothing to do with what became of the last one's. */
 static void next_gateway_need_not_wait(void **state)
 {
-	struct fetcher_process process = fetcher();
+	struct helper_process process = fetcher();
 
 	for (int i = 0; i < 10; i++)
 		fetcher_ends(&process, 1, FAILED);
-	fetcher_process_set_gateway(&process, -1);
-	assert_int_equal(fetcher_process_do_due(&process), UINT64_MAX);
-	fetcher_process_set_gateway(&process, 0);
+	helper_process_set_gateway(&process, -1);
+	assert_int_equal(helper_process_do_due(&process), UINT64_MAX);
+	helper_process_set_gateway(&process, 0);
 	assert_in_range(process.restart_at_ms, 0, now_ms);
 	assert_int_equal(fetcher_ends(&process, 1, FAILED), FIRST_MS);
 }
@@ -200,13 +200,13 @@ static void next_gateway_need_not_wait(void **state)
 /* It died before the gateway was told: that one is not given the end of nothing. */
 static void what_was_not_told_is_closed(void **state)
 {
-	struct fetcher_process process = fetcher();
+	struct helper_process process = fetcher();
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	process.gateway_end = fd;
-	assert_true(fetcher_process_has_untold(&process));
+	assert_true(helper_process_has_untold(&process));
 	fetcher_ends(&process, 1, FAILED);
-	assert_false(fetcher_process_has_untold(&process));
+	assert_false(helper_process_has_untold(&process));
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
@@ -286,11 +286,11 @@ static void a_fetcher_ends_with_its_gateway(void **state)
 
 static void without_issuers_there_is_none(void **state)
 {
-	struct fetcher_process process = fetcher();
+	struct helper_process process = fetcher();
 
 	process.config = -1;
-	assert_int_equal(fetcher_process_do_due(&process), UINT64_MAX);
-	assert_false(fetcher_process_has_untold(&process));
+	assert_int_equal(helper_process_do_due(&process), UINT64_MAX);
+	assert_false(helper_process_has_untold(&process));
 }
 
 int main(void)

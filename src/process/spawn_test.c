@@ -172,7 +172,7 @@ static void on_end(struct spawned *spawned, int value)
 static void messages_without_descriptors_end_no_process(void **state)
 {
 	static const enum ipc_type types[] = { IPC_CERTIFICATE, IPC_LISTENER, IPC_RELOADED,
-					       IPC_FETCHER };
+					       IPC_HELPER };
 	static const struct spawned_ops ops = { on_started, on_end, on_end };
 	struct ipc_message asked;
 	struct spawned spawned;

@@ -262,6 +262,8 @@ static void save(struct kept_sessions *kept)
 		kept->is_full = false;
 	kept->saved_at_ms = clock_now_ms();
 	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
+	if (kept->on_saved != NULL)
+		kept->on_saved(kept);
 }
 
 static void on_saving(struct timer *timer)
@@ -406,7 +408,7 @@ static void forget_legs(struct kept_sessions *kept, const struct client *client)
 		struct kept_session *leg;
 		struct digest id;
 
-		kept_leg_id(&text, client->session, legs->items[i].server);
+		kept_leg_id(&text, session_id(client->session), legs->items[i].server);
 		digest_bytes(buf_slice(&text), &id);
 		leg = find_asleep(kept, &id);
 		if (leg != NULL)
@@ -414,9 +416,9 @@ static void forget_legs(struct kept_sessions *kept, const struct client *client)
 	}
 }
 
-void kept_leg_id(struct buf *out, const struct session *session, struct slice server)
+void kept_leg_id(struct buf *out, struct slice session_id, struct slice server)
 {
-	buf_append_slice(out, session_id(session));
+	buf_append_slice(out, session_id);
 	buf_append_char(out, '/');
 	buf_append_slice(out, server);
 }
@@ -674,6 +676,91 @@ void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
 	CHECK(one->client == NULL);
 	drop(kept, one);
 	note(kept);
+}
+
+/* ---- of other nodes ---- */
+
+static void append_text(struct buf *out, const struct digest *digest)
+{
+	char text[DIGEST_TEXT + 1];
+
+	buf_append(out, text, text_base64url(digest->bytes, sizeof(digest->bytes), text));
+}
+
+void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
+			    const struct server *server)
+{
+	const struct server_legs *legs = &server->conf.legs;
+	struct digest digest;
+
+	/* As in its line: kept_session_name, write_fixed. */
+	digest_principal(owner, &digest);
+	buf_append_str(out, "\"owner\":");
+	digest_append(out, &digest);
+	buf_append_str(out, ",\"server\":");
+	write_string(out, slice_str(server->conf.name));
+	buf_append_char(out, '\n');
+	digest_bytes(id, &digest);
+	append_text(out, &digest);
+	for (size_t i = 0; i < legs->count; i++) {
+		at_end(buf_fini) struct buf leg = { 0 };
+
+		kept_leg_id(&leg, id, legs->items[i].server);
+		digest_bytes(buf_slice(&leg), &digest);
+		buf_append_char(out, ' ');
+		append_text(out, &digest);
+	}
+}
+
+static struct kept_session *find_live(const struct kept_sessions *kept, const struct digest *id)
+{
+	LIST_FOREACH(node, &kept->live)
+		if (memcmp(kept_at(node)->id.bytes, id->bytes, DIGEST_BYTES) == 0)
+			return kept_at(node);
+	return NULL;
+}
+
+void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_ours)
+{
+	while (lines.n > 0 && kept->is_on && kept->file != NULL) {
+		struct slice line = slice_cut(&lines, '\n');
+		bool is_leg = slice_has_prefix(line, SLICE_LIT(LEG_BEGIN));
+		struct kept_session *one;
+		struct digest id;
+
+		if (!kept_line_read_id(line, is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN),
+				       &id) ||
+		    find_live(kept, &id) != NULL)
+			continue;
+		one = find_asleep(kept, &id);
+		if (one != NULL && is_ours)
+			continue;
+		if (one != NULL)
+			drop(kept, one);
+		(void)!take_line(kept, line, is_leg);
+	}
+	if (!timer_is_running(&kept->forgetting))
+		timer_start(kept->loop, &kept->forgetting, kept->conf->idle_ms);
+	note(kept);
+}
+
+void kept_sessions_lose(struct kept_sessions *kept, struct slice digest)
+{
+	struct kept_session *one;
+	struct digest id;
+	size_t n;
+
+	if (digest.n != DIGEST_TEXT || text_from_base64url(digest, id.bytes, &n) != 0 ||
+	    n != DIGEST_BYTES)
+		return;
+	one = find_asleep(kept, &id);
+	if (one != NULL) {
+		kept_session_forget(kept, one);
+		return;
+	}
+	one = find_live(kept, &id);
+	if (one != NULL && !one->is_leg)
+		session_end(one->client->session, REASON_MOVED);
 }
 
 /* ---- processes of the gateway before ---- */

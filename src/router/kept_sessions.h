@@ -39,6 +39,7 @@
 #include "session/deny_list.h"
 
 struct client;
+struct cluster;
 struct kept_facts;
 struct ipc_message;
 struct principal;
@@ -92,6 +93,9 @@ struct kept_sessions {
 	struct timer forgetting; /* those asleep: nobody has come back for them */
 	struct timer holding;    /* of processes */
 	uint64_t held_since_ms, gave_way_ms;
+	/* What is kept has changed, for other nodes of a cluster; NULL: there are none. */
+	void (*on_saved)(struct kept_sessions *kept);
+	struct cluster *cluster; /* of on_saved */
 	/* A denial of what a session was begun with ends it while it sleeps, too. AUTH-SES-07 */
 	struct deny_observer denials;
 };
@@ -126,8 +130,8 @@ void kept_sessions_fini(struct kept_sessions *kept);
  * endpoint's session, and is longer. NULL: sessions are not kept, or there is no room for long params.
  */
 struct kept_session *kept_session_new(struct client *client, struct slice id, struct slice params);
-/* Appends the id under which the leg of this endpoint's session at a server is kept. */
-void kept_leg_id(struct buf *out, const struct session *session, struct slice server);
+/* Appends the id under which the leg at a server is kept, of the endpoint's session with this id. */
+void kept_leg_id(struct buf *out, struct slice session_id, struct slice server);
 /* The params of its client's initialize, until the session ends. */
 struct slice kept_session_params(const struct kept_session *one);
 /* Its log level or its subscriptions have changed. Accepts NULL. */
@@ -177,5 +181,20 @@ bool kept_session_has_process(const struct client *client);
 void kept_sessions_give_way(struct kept_sessions *kept, const struct server *server);
 /* Stops all of them. */
 void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason);
+/*
+ * ---- of other nodes of a cluster ----
+ *
+ * Appends what the store is asked for the session of this id and owner at this server, and for its legs:
+ * FETCH_STORE_TAKE.
+ */
+void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
+			    const struct server *server);
+/*
+ * These lines, which another node has written, are this one's from now on: their sessions sleep here.
+ * is_ours: it was this node itself; what is here is newer. Live ones stay as they are.
+ */
+void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_ours);
+/* Another node has the session with this digest (as in its line): it ends here. */
+void kept_sessions_lose(struct kept_sessions *kept, struct slice digest);
 /* It cannot go on. */
 void kept_session_forget(struct kept_sessions *kept, struct kept_session *one);

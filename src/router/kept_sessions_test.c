@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "io/ipc.h"
 #include "router/pool_stage.h"
@@ -533,6 +534,90 @@ static void what_is_held_of_pools_has_its_time(void **state)
 	is_held_for("{\"pool\":\"", DIGEST_BYTES, 20000);
 }
 
+/* ---- of other nodes ---- */
+
+/* The line of alice's session, as this gateway writes it; it sleeps from now on. */
+static char *line_of_a_sleeping_one(void)
+{
+	struct slice text, line;
+
+	end(keep(), REASON_DRAINING);
+	text = text_of();
+	line = slice_cut(&text, '\n');
+	line = slice_cut(&text, '\n');
+	return mem_printf("%.*s\n", SLICE_ARG(line));
+}
+
+/* CLU-SESS-02: what the store is asked for begins with what is in the line. */
+static void the_store_is_asked_by_the_line(void **state)
+{
+	at_end(buf_fini) struct buf question = { 0 };
+	at_end(mem_free) char *line = line_of_a_sleeping_one();
+	struct slice rest, owner;
+
+	kept_sessions_question(&question, slice_of(id, SESSION_ID_LENGTH), alice, &servers[0]);
+	rest = buf_slice(&question);
+	owner = slice_cut(&rest, '\n');
+	assert_non_null(memmem(line, strlen(line), owner.p, owner.n));
+	assert_int_equal(rest.n, DIGEST_TEXT);
+	assert_memory_equal(line + strlen("{\"id\":\""), rest.p, rest.n);
+}
+
+/* CLU-SESS-01: as if this gateway had written it; the copy of this node itself is older. */
+static void what_another_node_had_goes_on(void **state)
+{
+	at_end(mem_free) char *line = line_of_a_sleeping_one();
+	struct slice lines = slice_str(line);
+	struct client *client;
+
+	next_gateway();
+	kept_sessions_take(kept, lines, true);
+	assert_int_equal(kept->by_id.count, 1);
+	kept_sessions_take(kept, lines, false);
+	assert_int_equal(kept->by_id.count, 1);
+	client = wake_as(alice, REASON_NONE);
+	assert_non_null(client);
+	kept_sessions_take(kept, lines, false); /* it is live */
+	assert_int_equal(kept->by_id.count, 0);
+	settle();
+	end(client, REASON_DELETED);
+	kept_sessions_take(kept, SLICE_LIT("no line\n{\"id\":\"short\"}\n\n"), false);
+	assert_int_equal(kept->by_id.count, 0);
+	kept_sessions_take(kept, lines, false);
+	assert_int_equal(kept->by_id.count, 1);
+	pass(IDLE_MS); /* nobody comes for it */
+	settle();
+	assert_int_equal(kept->by_id.count, 0);
+	kept_sessions_use(kept, false);
+	kept_sessions_take(kept, lines, false);
+	assert_int_equal(kept->by_id.count, 0);
+}
+
+/* CLU-SESS-03 */
+static void what_another_node_has_taken_ends(void **state)
+{
+	at_end(mem_free) char *line = line_of_a_sleeping_one();
+	struct slice digest = slice_of(line + strlen("{\"id\":\""), DIGEST_TEXT);
+	size_t last;
+
+	kept_sessions_lose(kept, SLICE_LIT("x"));
+	kept_sessions_lose(kept, slice_of(line, DIGEST_TEXT)); /* no digest */
+	assert_int_equal(kept->by_id.count, 1);
+	kept_sessions_lose(kept, digest);
+	assert_int_equal(kept->by_id.count, 0);
+	kept_sessions_take(kept, slice_str(line), false);
+	assert_non_null(wake_as(alice, REASON_NONE));
+	settle();
+	last = keeper.count - 1;
+	kept_sessions_lose(kept, digest);
+	settle();
+	assert_int_equal(router.sessions.count, 0);
+	if (!process(last)->is_exited)
+		exits(process(last), 0);
+	kept_sessions_lose(kept, digest);
+	assert_false(has("\"id\""));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -541,6 +626,7 @@ int main(void)
 		CASE(a_session_goes_on),
 		CASE(a_denied_session_does_not_go_on),
 		CASE(a_damaged_session_does_not_go_on),
+		CASE(a_session_goes_on),
 		CASE(denials_read_each_once),
 		CASE(how_a_session_ends),
 		CASE(nobody_comes_back),
@@ -551,6 +637,9 @@ int main(void)
 		CASE(a_pool_goes_on),
 		CASE(what_is_held_of_sessions_has_its_time),
 		CASE(what_is_held_of_pools_has_its_time),
+		CASE(the_store_is_asked_by_the_line),
+		CASE(what_another_node_had_goes_on),
+		CASE(what_another_node_has_taken_ends),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -6,6 +6,7 @@
 #include "session/session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -17,16 +18,16 @@
 /* ---- session table ---- */
 
 /*
- * A map keyed by the first 60 bits of the ids. By guessing, one learns at most whether there is an
+ * A map keyed by the last 60 bits of the ids. By guessing, one learns at most whether there is an
  * id with these bits; the whole id is then compared in constant time. This file knows nothing else
  * about sessions.
  */
 
-/* The first 10 characters of an id hold 60 bits: enough for a key. */
+/* The last 10 characters of an id hold 60 bits: enough for a key. The first ones may name a node. */
 #define KEY_CHARACTERS 10
 
 /*
- * The key of an id in a map. It is derived from the first 60 bits only, so compare the id of what
+ * The key of an id in a map. It is derived from the last 60 bits only, so compare the id of what
  * is found.
  */
 static uint64_t session_id_key(const char *id)
@@ -34,7 +35,7 @@ static uint64_t session_id_key(const char *id)
 	uint64_t key = 14695981039346656037u; /* FNV-1a */
 
 	for (size_t i = 0; i < KEY_CHARACTERS; i++)
-		key = (key ^ (unsigned char)id[i]) * 1099511628211u;
+		key = (key ^ (unsigned char)id[SESSION_ID_LENGTH - 1 - i]) * 1099511628211u;
 	return key;
 }
 
@@ -42,7 +43,7 @@ static uint64_t session_id_key(const char *id)
  * Writes a new id. It does not begin with '-', so that it does not look like an option on a command
  * line.
  */
-static void session_id_make(char *id_r)
+static void session_id_make(struct slice node, char *id_r)
 {
 	unsigned char bytes[SESSION_ID_BYTES];
 
@@ -50,12 +51,30 @@ static void session_id_make(char *id_r)
 		random_bytes(bytes, sizeof(bytes));
 		CHECK(text_base64url(bytes, sizeof(bytes), id_r) == SESSION_ID_LENGTH);
 	} while (id_r[0] == '-');
+	if (node.n > 0) {
+		memcpy(id_r, node.p, node.n);
+		id_r[node.n] = '.';
+	}
+}
+
+void session_table_name(struct session_table *table, struct slice node)
+{
+	CHECK(node.n <= SESSION_NODE_MAX);
+	table->node = node;
+}
+
+struct slice session_id_node(struct slice id)
+{
+	const char *end =
+		id.n == SESSION_ID_LENGTH ? memchr(id.p, '.', SESSION_NODE_MAX + 1) : NULL;
+
+	return slice_of(id.p, end != NULL ? (size_t)(end - id.p) : 0);
 }
 
 void session_table_add(struct session_table *table, struct session_entry *entry)
 {
 	do {
-		session_id_make(entry->id);
+		session_id_make(table->node, entry->id);
 		entry->key = session_id_key(entry->id);
 	} while (map_find(&table->by_key, entry->key) != NULL);
 	map_insert(&table->by_key, entry->key, entry);
@@ -461,7 +480,12 @@ struct slice session_id(const struct session *session)
 
 struct slice session_shown_id(const struct session *session)
 {
-	return slice_of(session->entry.id, session->entry.id[0] != '\0' ? SESSION_ID_SHOWN : 0);
+	const char *id = session->entry.id;
+	struct slice node = session_id_node(slice_of(id, SESSION_ID_LENGTH));
+
+	return slice_of(id, id[0] == '\0' ? 0 :
+			    node.n > 0    ? node.n + 1 + SESSION_ID_SHOWN :
+					    SESSION_ID_SHOWN);
 }
 
 uint64_t session_age_ms(const struct session *session)

@@ -23,15 +23,20 @@
 
 /* Session ids, and the look-up by id. FRONT-SESS-02. */
 
-/* 192 random bits as base64url. */
+/*
+ * 192 random bits as base64url. Of a node of a cluster the first characters are its name and '.': by
+ * them proxies find the node, and 138 bits are left. CLU-ID-01
+ */
 #define SESSION_ID_BYTES 24
+#define SESSION_NODE_MAX 8
 #define SESSION_ID_LENGTH 32
-/* The operator may be shown this many characters of an id; the rest stays secret. */
+/* The operator may be shown this many characters of an id, behind the node; the rest stays secret. */
 #define SESSION_ID_SHOWN 8
 
 /* All zeros: an empty table. */
 struct session_table {
 	struct map by_key;
+	struct slice node; /* whose ids it makes; borrowed; empty: there is no cluster */
 };
 
 /* Embedded by whatever has the id. */
@@ -40,6 +45,10 @@ struct session_entry {
 	char id[SESSION_ID_LENGTH];
 };
 
+/* Ids that are made from now on begin with this name, of at most SESSION_NODE_MAX letters and digits. */
+void session_table_name(struct session_table *table, struct slice node);
+/* The node's name in an id, which may be any bytes; empty: there is none. */
+struct slice session_id_node(struct slice id);
 /* Gives the entry a new id, by which it can be found until it is removed. */
 void session_table_add(struct session_table *table, struct session_entry *entry);
 /* The entry must be in the table. */

@@ -112,9 +112,41 @@ static void ids_begin_with_no_dash(void **state)
 	char id[SESSION_ID_LENGTH];
 
 	for (int i = 0; i < 2000; i++) {
-		session_id_make(id);
+		session_id_make(slice_of(NULL, 0), id);
 		assert_int_not_equal(id[0], '-');
 	}
+}
+
+static struct slice node_in(const char *id)
+{
+	return session_id_node(slice_str(id));
+}
+
+/* CLU-ID-01: proxies route by it; nothing else in an id looks like it. */
+static void ids_name_their_node(void **state)
+{
+	struct session_entry entries[2];
+	struct session_table table = { .by_key = { 0 } };
+
+	session_table_name(&table, SLICE_LIT("node1234"));
+	for (int i = 0; i < 2; i++) {
+		session_table_add(&table, &entries[i]);
+		assert_memory_equal(entries[i].id, "node1234.", 9);
+		assert_true(
+			slice_is_equal(session_id_node(slice_of(entries[i].id, SESSION_ID_LENGTH)),
+				       SLICE_LIT("node1234")));
+	}
+	assert_memory_not_equal(entries[0].id + 9, entries[1].id + 9, SESSION_ID_LENGTH - 9);
+	for (int i = 0; i < 2; i++)
+		session_table_remove(&table, &entries[i]);
+	session_table_fini(&table);
+	assert_true(slice_is_equal(node_in("a.012345678901234567890123456789"), SLICE_LIT("a")));
+	assert_true(
+		slice_is_equal(node_in("01234567.90123456789012345678901"), SLICE_LIT("01234567")));
+	assert_true(slice_is_equal(node_in("012345678.0123456789012345678901"), SLICE_LIT("")));
+	assert_true(slice_is_equal(node_in("01234567890123456789012345678901"), SLICE_LIT("")));
+	assert_true(slice_is_equal(node_in("a.01234567890123456789012345678"), SLICE_LIT("")));
+	assert_true(slice_is_equal(node_in(".0123456789012345678901234567890"), SLICE_LIT("")));
 }
 
 /* FRONT-SESS-01, FRONT-SESS-04: findable from begin to end, by all of its id only. */
@@ -130,9 +162,9 @@ static void is_found_while_it_lives(void **state)
 	memcpy(id, owner.session.entry.id, sizeof(id));
 	assert_null(find(slice_of(id, sizeof(id) - 1)));
 	assert_null(find((struct slice){ NULL, 0 }));
-	id[sizeof(id) - 1] ^= 1; /* the look-up key is the same, the secret is not */
+	id[0] ^= 1; /* the look-up key is the same, the secret is not */
 	assert_null(find(slice_of(id, sizeof(id))));
-	id[sizeof(id) - 1] ^= 1;
+	id[0] ^= 1;
 	session_end(&owner.session, REASON_DELETED);
 	assert_null(find(slice_of(id, sizeof(id))));
 	assert_int_equal(owner.ends, 1);
@@ -570,6 +602,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ids_are_random_text, setup, teardown),
 		cmocka_unit_test(ids_begin_with_no_dash),
+		cmocka_unit_test(ids_name_their_node),
 		cmocka_unit_test_setup_teardown(is_found_while_it_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_of_one_are_limited, setup, teardown),

@@ -3,7 +3,7 @@
  * Fuzzer of the configuration's readers: YAML text, and JSON for import where the input begins with
  * '{'. No file is touched: references to secrets are answered here. What must hold: an accepted
  * configuration is printed as text that is accepted and prints the same again; so is what the keeper
- * hands on to the gateway and to mcpgated-fetch.
+ * hands on to the gateway and to its helpers.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -124,6 +124,7 @@ static void try_text(struct slice text, bool is_import)
 	check_round_trip(config);
 	check_handed_on(config_print_for_gateway, config);
 	check_handed_on(config_print_for_fetcher, config);
+	check_handed_on(config_print_for_store, config);
 	config_free(&config);
 }
 

@@ -109,7 +109,7 @@ ELSEWHERE = {
     "a sandbox is another process; c42": ["servers.NAME.sandbox." + key for key in ("bind", "connect", "gateway", "mode", "read", "udp", "unix_sockets", "write")],
     "a message in transit would decide; c41": ["limits.message", "limits.response"],
 }
-WHOLE = {"admin.": "needs a restart; c100", "auth.": "c102", "roles.": "c102, c94", "listen.": "c101", "traces.": "c76"}
+WHOLE = {"admin.": "needs a restart; c100", "cluster.": "needs a restart; c117", "auth.": "c102", "roles.": "c102, c94", "listen.": "c101", "traces.": "c76"}
 
 SECRET = "sk-0123456789 a​b"
 TOOL = {"name": "echo", "description": SECRET, "inputSchema": {"type": "object", "required": ["text"]}}

@@ -24,7 +24,7 @@ from c108_endpoints import over
 from c110_processes_kept import LEGS, held, pids_of_legs
 from harness import case, eq, fd_count, is_alive, ok, wait_for
 
-PROGRAMS = ("mcpgated", "mcpgated-demo", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote")
+PROGRAMS = ("mcpgated", "mcpgated-demo", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote", "mcpgated-store")
 SERVERS = {"main": {"script": {}}}
 
 

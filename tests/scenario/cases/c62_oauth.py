@@ -612,7 +612,7 @@ def gateway_signs_who_it_is(t):
 def find_fetcher(t, but=()):
     """The process that fetches and was started last, if it is none of those."""
     def newest():
-        pids = [int(l.split("pid=")[1].split()[0]) for l in t.daemon.log("fetcher_start")]
+        pids = [int(l.split("pid=")[1].split()[0]) for l in t.daemon.log("helper_start")]
         return pids[-1] if pids and pids[-1] not in but and harness.is_alive(pids[-1]) else None
     return wait_for(newest, 5, "a process that fetches")
 
@@ -640,7 +640,7 @@ def what_fetches_is_a_process_of_its_own(t):
     response = conn.response()
     response.read()
     eq(response.status, 503, "what was asked of it")
-    t.daemon.wait_log("fetcher_exit", "pid=%d" % first, "signal=9")
+    t.daemon.wait_log("helper_exit", "pid=%d" % first, "signal=9")
     i.voice.set()
     eq(send(t, mcp.bearer("later")).status, 200)
     second = find_fetcher(t, [first])

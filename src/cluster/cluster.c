@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "obs/log.h"
+#include "router/router.h"
+
+/* ---- what is kept ---- */
+
+static void start_saved(struct cluster *cluster)
+{
+	cluster->is_unsaved = false;
+	inquiry_start(cluster->client, &cluster->saved, FETCH_STORE_SAVED, 0, NULL,
+		      slice_of(NULL, 0));
+}
+
+static void on_saved_answer(struct inquiry *inquiry, not_used const struct fetch_answer *answer)
+{
+	struct cluster *cluster = container_of(inquiry, struct cluster, saved);
+
+	/* A store process that begins looks at everything by itself. */
+	if (cluster->is_unsaved)
+		start_saved(cluster);
+}
+
+static void on_saved(struct kept_sessions *kept)
+{
+	struct cluster *cluster = kept->cluster;
+
+	if (inquiry_is_running(&cluster->saved))
+		cluster->is_unsaved = true;
+	else
+		start_saved(cluster);
+}
+
+/* ---- what the store says by itself ---- */
+
+static void start_watch(struct cluster *cluster)
+{
+	inquiry_start(cluster->client, &cluster->watch, FETCH_STORE_WATCH, 0, NULL,
+		      slice_of(NULL, 0));
+}
+
+static void set_down(struct cluster *cluster, struct slice why)
+{
+	cluster->is_up = false;
+	snprintf(cluster->why, sizeof(cluster->why), "%.*s", SLICE_ARG(why));
+}
+
+static void take_news(struct cluster *cluster, struct slice line)
+{
+	struct slice word = slice_cut(&line, ' ');
+
+	if (slice_is_equal(word, SLICE_LIT("up")))
+		cluster->is_up = true;
+	else if (slice_is_equal(word, SLICE_LIT("down")))
+		set_down(cluster, line);
+	else if (slice_is_equal(word, SLICE_LIT("lost")))
+		kept_sessions_lose(&cluster->router->kept_sessions, line);
+}
+
+static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
+{
+	struct cluster *cluster = container_of(inquiry, struct cluster, watch);
+	struct slice lines = answer->body;
+
+	while (answer->status == 200 && lines.n > 0)
+		take_news(cluster, slice_cut(&lines, '\n'));
+	start_watch(cluster);
+}
+
+void cluster_connect(struct cluster *cluster, int fd)
+{
+	CHECK(cluster->client != NULL);
+	set_down(cluster, SLICE_LIT("it has not been reached yet"));
+	fetch_client_connect(cluster->client, fd);
+}
+
+/* ---- sessions of others ---- */
+
+static void ask_end(struct cluster_ask *ask)
+{
+	ask->cluster->asking_count--;
+	list_remove(&ask->link);
+	timer_stop(&ask->deadline);
+	inquiry_cancel(&ask->inquiry);
+	ask->cluster = NULL;
+}
+
+static void ask_finish(struct cluster_ask *ask, bool is_answered)
+{
+	bool is_known = is_answered || !ask->is_others;
+
+	ask_end(ask);
+	ask->on_done(ask, is_known);
+}
+
+static void on_take_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
+{
+	struct cluster_ask *ask = container_of(inquiry, struct cluster_ask, inquiry);
+	struct cluster *cluster = ask->cluster;
+	bool was_ours = slice_is_equal(answer->etag, cluster->node);
+
+	if (answer->status == 200)
+		kept_sessions_take(&cluster->router->kept_sessions, answer->body, was_ours);
+	if (answer->status == 200 && !was_ours)
+		LOG(SESSION_TAKEN, LOG_SLICE("from", answer->etag));
+	ask_finish(ask, answer->status == 200 || answer->status == 404);
+}
+
+static void on_ask_deadline(struct timer *timer)
+{
+	ask_finish(container_of(timer, struct cluster_ask, deadline), false);
+}
+
+bool cluster_must_ask(const struct cluster *cluster, struct slice id)
+{
+	const struct session_table *live = &cluster->router->sessions.table;
+
+	return cluster->client != NULL && session_id_node(id).n > 0 &&
+	       session_table_find(live, id) == NULL;
+}
+
+/* Whether this caller, or all together, ask for too much already. */
+static bool is_busy(const struct cluster *cluster, const struct principal *principal)
+{
+	size_t own = 0;
+
+	LIST_FOREACH(node, &cluster->asking)
+		own += container_of(node, struct cluster_ask, link)->principal == principal;
+	return cluster->asking_count >= CLUSTER_ASKING_MAX || own >= CLUSTER_ASKING_EACH;
+}
+
+void cluster_ask_start(struct cluster *cluster, struct cluster_ask *ask, struct slice id,
+		       const struct principal *principal, const struct server *server)
+{
+	bool can_ask = cluster->is_up && !is_busy(cluster, principal);
+	at_end(buf_fini) struct buf question = { 0 };
+
+	CHECK(cluster->client != NULL && ask->cluster == NULL && ask->on_done != NULL);
+	ask->cluster = cluster;
+	ask->principal = principal;
+	ask->is_others = !slice_is_equal(session_id_node(id), cluster->node);
+	ask->inquiry = (struct inquiry){ .on_done = on_take_answer };
+	list_append(&cluster->asking, &ask->link);
+	cluster->asking_count++;
+	timer_init(&ask->deadline, on_ask_deadline);
+	timer_start(cluster->router->loop, &ask->deadline, can_ask ? CLUSTER_ASK_MS : 0);
+	if (!can_ask)
+		return;
+	kept_sessions_question(&question, id, principal, server);
+	inquiry_start(cluster->client, &ask->inquiry, FETCH_STORE_TAKE, 0, NULL,
+		      buf_slice(&question));
+}
+
+void cluster_ask_cancel(struct cluster_ask *ask)
+{
+	if (ask->cluster != NULL)
+		ask_end(ask);
+}
+
+/* ---- whole ---- */
+
+void cluster_init(struct cluster *cluster, struct router *router, const char *node)
+{
+	*cluster = (struct cluster){ .router = router };
+	list_init(&cluster->asking);
+	if (node == NULL)
+		return;
+	snprintf(cluster->name, sizeof(cluster->name), "%s", node);
+	cluster->node = slice_str(cluster->name);
+	cluster->saved.on_done = on_saved_answer;
+	cluster->watch.on_done = on_watch_answer;
+	cluster->client = fetch_client_new(router->loop);
+	set_down(cluster, SLICE_LIT("it has not been reached yet"));
+	session_table_name(&router->sessions.table, cluster->node);
+	router->kept_sessions.cluster = cluster;
+	router->kept_sessions.on_saved = on_saved;
+	start_watch(cluster);
+}
+
+void cluster_fini(struct cluster *cluster)
+{
+	CHECK(list_is_empty(&cluster->asking));
+	if (cluster->client == NULL)
+		return;
+	cluster->router->kept_sessions.on_saved = NULL;
+	fetch_client_free(&cluster->client);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * This gateway as a node of a cluster: what it keeps of its sessions is in a store as well, from which
+ * other nodes take them over, and it from others. It asks mcpgated-store (cluster/store_service). Nothing
+ * waits for the store but a request that names a session which is not live here. CLU-*
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "auth/fetch_client.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "io/loop.h"
+#include "session/session.h"
+
+struct principal;
+struct router;
+struct server;
+
+#define CLUSTER_ASK_MS 1500
+/* Requests that wait for the store; of one caller. */
+#define CLUSTER_ASKING_MAX 512
+#define CLUSTER_ASKING_EACH 64
+
+struct cluster {
+	struct router *router;
+	struct fetch_client *client; /* NULL: there is no cluster */
+	char name[SESSION_NODE_MAX + 1];
+	struct slice node; /* that */
+	struct inquiry saved;
+	struct inquiry watch;
+	struct list asking; /* struct cluster_ask */
+	size_t asking_count;
+	bool is_unsaved; /* since `saved` was asked */
+	bool is_up;
+	char why[160]; /* it is not */
+};
+
+/* node: its name; NULL: there is no cluster, and nothing else may be called but cluster_fini. */
+void cluster_init(struct cluster *cluster, struct router *router, const char *node);
+void cluster_fini(struct cluster *cluster);
+/* A new mcpgated-store runs: takes ownership of the descriptor. */
+void cluster_connect(struct cluster *cluster, int fd);
+
+struct cluster_ask;
+/*
+ * What the store has of the session is here, or there is none. is_known false: the store cannot be
+ * asked, and the session may be another node's. It may free `ask`.
+ */
+typedef void cluster_asked_fn(struct cluster_ask *ask, bool is_known);
+
+/* Embedded by its owner, which sets on_done; otherwise zeroed. */
+struct cluster_ask {
+	cluster_asked_fn *on_done;
+	struct cluster *cluster; /* NULL: nothing is asked */
+	struct list link;
+	struct inquiry inquiry;
+	struct timer deadline;
+	const struct principal *principal; /* only compared */
+	bool is_others;                    /* the id is of another node */
+};
+
+/* Whether the store is to be asked before it is said that there is no such session. */
+bool cluster_must_ask(const struct cluster *cluster, struct slice id);
+/*
+ * Asks for the session of this id, of this principal at this server, which are borrowed for the call.
+ * on_done is called once, later, unless cluster_ask_cancel comes first.
+ */
+void cluster_ask_start(struct cluster *cluster, struct cluster_ask *ask, struct slice id,
+		       const struct principal *principal, const struct server *server);
+/* Also valid if nothing is asked. */
+void cluster_ask_cancel(struct cluster_ask *ask);

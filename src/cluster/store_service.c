@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two connections: for commands, and for what other nodes announce. What is to be written follows from a
+ * comparison of the gateway's lines with those that were written before; while the store cannot be
+ * reached nothing is lost by that, and all is written as soon as it can be.
+ */
+#include "cluster/store_service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "auth/fetch.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/halves.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "cluster/redis.h"
+#include "io/ipc_channel.h"
+#include "obs/log.h"
+#include "router/kept_sessions.h"
+
+#define LIFE_MIN_MS (60 * UINT64_C(1000))
+#define UNSENT_BYTES_MAX (1024 * 1024)
+#define TICKETS_MAX \
+	1024 /* questions that wait for the store; beyond that it counts as out of reach */
+#define EVENTS_BYTES_MAX (64 * 1024)
+
+/* A session or leg of this node, as it is in the store, or is to be. */
+struct entry {
+	struct map_link link;
+	struct list all;
+	char id[DIGEST_TEXT];
+	uint64_t hash;       /* of its line, as it was written */
+	uint64_t written_ms; /* 0: it is to be written */
+	bool is_seen;        /* by the comparison that is under way */
+	bool is_lost;        /* another node has it, which the gateway is to be told */
+};
+
+/* A question of the gateway that waits for the store. */
+struct ticket {
+	struct list link;
+	struct store_service *service;
+	uint32_t id;
+	bool is_cancelled;
+};
+
+struct store_service {
+	struct loop *loop;
+	const struct cluster_conf *conf;
+	store_service_end_fn *on_end;
+	void *arg;
+	struct ipc_channel wire;
+	const struct halves *file;
+	char *text; /* a copy of the gateway's */
+	uint64_t life_ms;
+	uint64_t seed;
+	struct map by_id;
+	struct list entries;
+	struct list tickets;
+	size_t ticket_count;
+	struct timer refresh;
+	struct redis_conf command_conf, channel_conf;
+	struct redis *commands, *announcements;
+	char *channel;
+	uint32_t watch; /* the question that waits; 0: none */
+	bool is_up;
+	bool is_news; /* is_up has not been told */
+	char why[160];
+};
+
+/* ---- answers to the gateway ---- */
+
+static void answer(struct store_service *service, uint32_t id, int status, const char *error,
+		   struct slice body, struct slice etag)
+{
+	const struct ipc_message message = {
+		.type = IPC_ANSWER,
+		.answer = { id, status, (uint32_t)body.n, 0 },
+		.texts = { slice_str(error), slice_of(NULL, 0), etag },
+	};
+
+	CHECK(body.n <= FETCH_BODY_BYTES_MAX);
+	if (!ipc_channel_is_open(&service->wire))
+		return;
+	ipc_channel_send(&service->wire, &message);
+	ipc_channel_send_body(&service->wire, id, body);
+}
+
+static void answer_word(struct store_service *service, uint32_t id, int status, const char *error)
+{
+	answer(service, id, status, error, slice_of(NULL, 0), slice_of(NULL, 0));
+}
+
+static void tell_news(struct store_service *service)
+{
+	at_end(buf_fini) struct buf lines = { 0 };
+	uint32_t id = service->watch;
+
+	if (id == 0)
+		return;
+	if (service->is_news && service->is_up)
+		buf_append_str(&lines, "up\n");
+	else if (service->is_news)
+		buf_printf(&lines, "down %s\n", service->why);
+	service->is_news = false;
+	LIST_FOREACH(node, &service->entries) {
+		struct entry *entry = container_of(node, struct entry, all);
+
+		if (!entry->is_lost || lines.len > EVENTS_BYTES_MAX)
+			continue;
+		entry->is_lost = false;
+		buf_printf(&lines, "lost %.*s\n", DIGEST_TEXT, entry->id);
+	}
+	if (lines.len == 0)
+		return;
+	service->watch = 0;
+	answer(service, id, 200, "", buf_slice(&lines), slice_of(NULL, 0));
+}
+
+/* ---- entries ---- */
+
+static struct entry *find_entry(const struct store_service *service, struct slice id)
+{
+	for (struct map_link *at = map_find_link(&service->by_id, text_hash(service->seed, id));
+	     at != NULL; at = at->next) {
+		struct entry *entry = container_of(at, struct entry, link);
+
+		if (slice_is_equal(slice_of(entry->id, DIGEST_TEXT), id))
+			return entry;
+	}
+	return NULL;
+}
+
+static struct entry *add_entry(struct store_service *service, struct slice id)
+{
+	struct entry *entry = mem_zalloc(sizeof(*entry));
+
+	memcpy(entry->id, id.p, DIGEST_TEXT);
+	list_append(&service->entries, &entry->all);
+	map_insert_link(&service->by_id, text_hash(service->seed, id), &entry->link);
+	return entry;
+}
+
+static void drop_entry(struct store_service *service, struct entry *entry)
+{
+	map_remove_link(&service->by_id, &entry->link);
+	list_remove(&entry->all);
+	free(entry);
+}
+
+static void note_lost(struct store_service *service, struct slice id)
+{
+	struct entry *entry = find_entry(service, id);
+
+	if (entry == NULL)
+		return;
+	entry->is_lost = true;
+	tell_news(service);
+}
+
+/* ---- writing to the store ---- */
+
+static void append_key(struct buf *out, const struct store_service *service, struct slice id)
+{
+	buf_printf(out, "%s:s:%.*s", service->conf->prefix, SLICE_ARG(id));
+}
+
+static void send_script(struct store_service *service, const char *script,
+			const struct slice *arguments, size_t count, redis_reply_fn *on_reply,
+			void *arg)
+{
+	struct slice all[REDIS_ARGUMENTS_MAX];
+
+	CHECK(count + 2 <= ARRAY_LEN(all));
+	all[0] = SLICE_LIT("EVAL");
+	all[1] = slice_str(script);
+	memcpy(all + 2, arguments, count * sizeof(*arguments));
+	redis_send(service->commands, all, count + 2, on_reply, arg);
+}
+
+/* It is somebody else's, if the reply names one: then nothing was written. */
+static void on_written(void *arg, const redisReply *reply)
+{
+	struct store_service *service = arg;
+	struct slice id = redis_text(reply);
+
+	if (id.n == DIGEST_TEXT)
+		note_lost(service, id);
+	else if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+		LOG(STORE_REFUSES, LOG_SLICE("error", slice_of(reply->str, (size_t)reply->len)));
+}
+
+static void write_entry(struct store_service *service, const struct entry *entry,
+			struct slice owner, struct slice line)
+{
+	static const char script[] =
+		"local n = redis.call('HGET', KEYS[1], 'n') "
+		"if n and n ~= ARGV[1] then return ARGV[5] end "
+		"redis.call('HSET', KEYS[1], 'n', ARGV[1], 'o', ARGV[2], 'l', ARGV[3]) "
+		"redis.call('PEXPIRE', KEYS[1], ARGV[4]) "
+		"return 1";
+	at_end(buf_fini) struct buf key = { 0 };
+	struct slice id = slice_of(entry->id, DIGEST_TEXT);
+	char life[24];
+
+	append_key(&key, service, id);
+	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
+	send_script(service, script,
+		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
+				      slice_str(service->conf->node), owner, line, slice_str(life),
+				      id },
+		    7, on_written, service);
+}
+
+static void remove_entry(struct store_service *service, const struct entry *entry)
+{
+	static const char script[] = "if redis.call('HGET', KEYS[1], 'n') == ARGV[1] then "
+				     "redis.call('DEL', KEYS[1]) end return 1";
+	at_end(buf_fini) struct buf key = { 0 };
+
+	append_key(&key, service, slice_of(entry->id, DIGEST_TEXT));
+	send_script(service, script,
+		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
+				      slice_str(service->conf->node) },
+		    3, on_written, service);
+}
+
+/* ---- comparing ---- */
+
+struct line {
+	struct slice id;
+	struct slice owner;
+};
+
+/* Takes `"…"` of DIGEST_TEXT characters behind `before`. */
+static bool take_digest(struct slice *rest, const char *before, struct slice *digest_r)
+{
+	size_t n = strlen(before);
+
+	if (rest->n < n + DIGEST_TEXT + 1 || memcmp(rest->p, before, n) != 0 ||
+	    rest->p[n + DIGEST_TEXT] != '"')
+		return false;
+	*digest_r = slice_of(rest->p + n, DIGEST_TEXT);
+	*rest = slice_of(rest->p + n + DIGEST_TEXT + 1, rest->n - n - DIGEST_TEXT - 1);
+	return true;
+}
+
+/* Takes `"owner":"…","server":"…"`; no name of a server has a quote or an escape. */
+static bool take_owner(struct slice *rest, struct slice *owner_r)
+{
+	static const struct slice before = SLICE(",\"server\":\"");
+	const char *begin = rest->p + 1;
+	struct slice digest;
+	const char *end;
+
+	if (!take_digest(rest, ",\"owner\":\"", &digest) || !slice_has_prefix(*rest, before))
+		return false;
+	end = memchr(rest->p + before.n, '"', rest->n - before.n);
+	if (end != NULL)
+		*owner_r = slice_of(begin, (size_t)(end + 1 - begin));
+	return end != NULL;
+}
+
+/* Lines of shared pools are this node's own. */
+static bool read_line(struct slice line, struct line *line_r)
+{
+	struct slice rest = line;
+
+	return (take_digest(&rest, "{\"id\":\"", &line_r->id) ||
+		take_digest(&rest, "{\"leg\":\"", &line_r->id)) &&
+	       take_owner(&rest, &line_r->owner) && line.n < FETCH_BODY_BYTES_MAX;
+}
+
+static void take_line(struct store_service *service, struct slice text)
+{
+	uint64_t now_ms = clock_now_ms(), hash = text_hash(service->seed, text);
+	struct entry *entry;
+	struct line line;
+
+	if (!read_line(text, &line))
+		return;
+	entry = find_entry(service, line.id);
+	if (entry == NULL)
+		entry = add_entry(service, line.id);
+	entry->is_seen = true;
+	if (entry->written_ms != 0 && entry->hash == hash &&
+	    now_ms - entry->written_ms < service->life_ms / 3)
+		return;
+	entry->hash = hash;
+	entry->written_ms = now_ms;
+	write_entry(service, entry, line.owner, text);
+}
+
+/* A copy of the gateway's text, which it may replace twice while that is read: then it has been told to us again. */
+static struct slice copy_text(struct store_service *service)
+{
+	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
+	struct slice text;
+
+	if (!halves_read(service->file, KEPT_SESSIONS_TEXT_BYTES, &text))
+		return slice_of(NULL, 0);
+	memcpy(service->text, text.p, text.n);
+	text.p = service->text;
+	if (!slice_has_prefix(text, first) || text.p[text.n - 1] != '\n')
+		return slice_of(NULL, 0);
+	return slice_of(text.p + first.n, text.n - first.n);
+}
+
+/* Brings the store to what the gateway has. */
+static void compare(struct store_service *service)
+{
+	struct slice text = copy_text(service);
+
+	if (!redis_is_ready(service->commands))
+		return;
+	while (text.n > 0)
+		take_line(service, slice_cut(&text, '\n'));
+	LIST_FOREACH_SAFE(node, &service->entries) {
+		struct entry *entry = container_of(node, struct entry, all);
+
+		if (!entry->is_seen) { /* the gateway has forgotten it */
+			remove_entry(service, entry);
+			drop_entry(service, entry);
+		} else {
+			entry->is_seen = false;
+		}
+	}
+}
+
+static void on_refresh(struct timer *timer)
+{
+	struct store_service *service = container_of(timer, struct store_service, refresh);
+
+	compare(service);
+	timer_start(service->loop, timer, service->life_ms / 4);
+}
+
+/* ---- taking over ---- */
+
+static void ticket_free(struct ticket *ticket)
+{
+	ticket->service->ticket_count--;
+	list_remove(&ticket->link);
+	free(ticket);
+}
+
+/* [node before, line, line …]; a leg that is not there has no line. */
+static void on_taken(void *arg, const redisReply *reply)
+{
+	struct ticket *ticket = arg;
+	struct store_service *service = ticket->service;
+	at_end(buf_fini) struct buf lines = { 0 };
+	size_t count = reply != NULL && reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
+
+	for (size_t i = 1; i < count; i++) {
+		struct slice line = redis_text(reply->element[i]);
+
+		if (line.n == 0 || lines.len + line.n + 1 > FETCH_BODY_BYTES_MAX ||
+		    memchr(line.p, '\n', line.n) != NULL)
+			continue;
+		buf_append_slice(&lines, line);
+		buf_append_char(&lines, '\n');
+	}
+	if (ticket->is_cancelled)
+		;
+	else if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+		answer_word(service, ticket->id, 503, reply != NULL ? reply->str : "no answer");
+	else if (lines.len == 0)
+		answer_word(service, ticket->id, 404, "");
+	else
+		answer(service, ticket->id, 200, "", buf_slice(&lines),
+		       redis_text(reply->element[0]));
+	ticket_free(ticket);
+}
+
+/*
+ * Those of this owner become this node's. What a node has that is gone it takes from itself, so that it is the one that
+ * others would have to take it from.
+ */
+static void take_over(struct store_service *service, uint32_t id, struct slice question)
+{
+	static const char script[] =
+		"local had = redis.call('HMGET', KEYS[1], 'n', 'o') "
+		"if not had[1] or had[2] ~= ARGV[2] then return {} end "
+		"local lines = { had[1] } "
+		"for i, key in ipairs(KEYS) do "
+		"  local l = redis.call('HGET', key, 'l') "
+		"  if l then "
+		"    redis.call('HSET', key, 'n', ARGV[1]) "
+		"    redis.call('PEXPIRE', key, ARGV[3]) "
+		"    if had[1] ~= ARGV[1] then "
+		"      redis.call('PUBLISH', ARGV[4], had[1] .. ' ' .. ARGV[4 + i]) "
+		"    end "
+		"  end "
+		"  lines[i + 1] = l or '' "
+		"end "
+		"return lines";
+	struct slice arguments[REDIS_ARGUMENTS_MAX], ids[STORE_TAKE_MAX], owner;
+	struct buf keys[STORE_TAKE_MAX] = { 0 };
+	struct ticket *ticket;
+	char number[24], life[24];
+	size_t count = 0, n = 0;
+
+	owner = slice_cut(&question, '\n');
+	while (question.n > 0 && count < STORE_TAKE_MAX) {
+		ids[count] = slice_cut(&question, ' ');
+		append_key(&keys[count], service, ids[count]);
+		count++;
+	}
+	snprintf(number, sizeof(number), "%zu", count);
+	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
+	arguments[n++] = slice_str(number);
+	for (size_t i = 0; i < count; i++)
+		arguments[n++] = buf_slice(&keys[i]);
+	arguments[n++] = slice_str(service->conf->node);
+	arguments[n++] = owner;
+	arguments[n++] = slice_str(life);
+	arguments[n++] = slice_str(service->channel);
+	for (size_t i = 0; i < count; i++)
+		arguments[n++] = ids[i];
+	if (!redis_is_ready(service->commands) || service->ticket_count >= TICKETS_MAX) {
+		answer_word(service, id, 503, service->why);
+	} else {
+		ticket = mem_zalloc(sizeof(*ticket));
+		ticket->service = service;
+		ticket->id = id;
+		service->ticket_count++;
+		list_append(&service->tickets, &ticket->link);
+		send_script(service, script, arguments, n, on_taken, ticket);
+	}
+	for (size_t i = 0; i < count; i++)
+		buf_fini(&keys[i]);
+}
+
+/* ---- the store ---- */
+
+static void set_up(struct store_service *service, bool is_up, const char *why)
+{
+	if (is_up)
+		LOG(STORE_UP, LOG_STR("store", service->conf->store));
+	else
+		LOG(STORE_DOWN, LOG_STR("store", service->conf->store), LOG_STR("error", why));
+	snprintf(service->why, sizeof(service->why), "%s", why);
+	service->is_up = is_up;
+	service->is_news = true;
+	tell_news(service);
+}
+
+/* Others may have written meanwhile, and it may have lost what it had. */
+static void on_ready(void *arg)
+{
+	struct store_service *service = arg;
+
+	LIST_FOREACH(node, &service->entries)
+		container_of(node, struct entry, all)->written_ms = 0;
+	set_up(service, true, "");
+	compare(service);
+}
+
+static void on_down(void *arg, const char *why)
+{
+	set_up(arg, false, why);
+}
+
+static void on_announcements(void *arg)
+{
+	/* What was announced before: whoever has taken something says so when we write it. */
+	struct store_service *service = arg;
+
+	LIST_FOREACH(node, &service->entries)
+		container_of(node, struct entry, all)->written_ms = 0;
+	compare(service);
+}
+
+static void on_announcements_lost(not_used void *arg, not_used const char *why)
+{
+	/* That of commands says so. */
+}
+
+static void on_announced(void *arg, struct slice message)
+{
+	struct store_service *service = arg;
+	struct slice node = slice_cut(&message, ' ');
+
+	if (slice_is_equal(node, slice_str(service->conf->node)) && message.n == DIGEST_TEXT)
+		note_lost(service, message);
+}
+
+static const struct redis_ops command_ops = { .on_ready = on_ready,
+					      .on_lost = on_down,
+					      .on_failed = on_down };
+static const struct redis_ops channel_ops = { .on_ready = on_announcements,
+					      .on_lost = on_announcements_lost,
+					      .on_failed = on_announcements_lost,
+					      .on_message = on_announced };
+
+/* ---- being asked ---- */
+
+static void on_ask(struct store_service *service, const struct ipc_message *message)
+{
+	uint32_t id = message->ask.id;
+
+	if (message->ask.kind == FETCH_STORE_TAKE) {
+		take_over(service, id, message->texts[1]);
+	} else if (message->ask.kind == FETCH_STORE_SAVED) {
+		compare(service);
+		answer_word(service, id, 200, "");
+	} else if (message->ask.kind == FETCH_STORE_WATCH) {
+		service->watch = id;
+		tell_news(service);
+	} else {
+		answer_word(service, id, 0, "the store is not asked for this");
+	}
+}
+
+static void on_cancel(struct store_service *service, uint32_t id)
+{
+	if (service->watch == id)
+		service->watch = 0;
+	LIST_FOREACH(node, &service->tickets)
+		if (container_of(node, struct ticket, link)->id == id)
+			container_of(node, struct ticket, link)->is_cancelled = true;
+}
+
+static void on_wire_end(struct ipc_channel *wire)
+{
+	struct store_service *service = container_of(wire, struct store_service, wire);
+
+	ipc_channel_close(wire);
+	service->on_end(service->arg);
+}
+
+static void on_message(struct ipc_channel *wire, const struct ipc_message *message)
+{
+	struct store_service *service = container_of(wire, struct store_service, wire);
+
+	if (message->type == IPC_ASK)
+		on_ask(service, message);
+	else if (message->type == IPC_CANCEL)
+		on_cancel(service, message->cancel.id);
+	else
+		on_wire_end(wire);
+}
+
+static const struct ipc_channel_ops wire_ops = { .on_message = on_message, .on_end = on_wire_end };
+
+/* ---- whole ---- */
+
+struct store_service *store_service_new(struct loop *loop, const struct store_service_conf *conf,
+					int fd, store_service_end_fn *on_end, void *arg,
+					struct error *err)
+{
+	const struct cluster_conf *cluster = conf->cluster;
+	struct store_service *service;
+	void *file = mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ, MAP_SHARED, conf->sessions, 0);
+
+	if (file == MAP_FAILED) {
+		error_set_errno(err, "cannot read what the gateway keeps");
+		return NULL;
+	}
+	service = mem_zalloc(sizeof(*service));
+	service->loop = loop;
+	service->conf = cluster;
+	service->on_end = on_end;
+	service->arg = arg;
+	service->file = file;
+	service->text = mem_alloc(KEPT_SESSIONS_TEXT_BYTES);
+	service->life_ms = conf->idle_ms > LIFE_MIN_MS ? conf->idle_ms : LIFE_MIN_MS;
+	random_bytes(&service->seed, sizeof(service->seed));
+	list_init(&service->entries);
+	list_init(&service->tickets);
+	timer_init(&service->refresh, on_refresh);
+	timer_start(loop, &service->refresh, service->life_ms / 4);
+	snprintf(service->why, sizeof(service->why), "it has not been reached yet");
+	service->channel = mem_printf("%s:taken", cluster->prefix);
+	service->command_conf = (struct redis_conf){ .url = cluster->store,
+						     .username = cluster->username,
+						     .password = cluster->password,
+						     .trust = conf->trust };
+	service->channel_conf = service->command_conf;
+	service->channel_conf.channel = service->channel;
+	service->commands = redis_new(loop, &service->command_conf, &command_ops, service);
+	service->announcements = redis_new(loop, &service->channel_conf, &channel_ops, service);
+	ipc_channel_init(&service->wire, loop, &wire_ops);
+	service->wire.unsent_bytes_max = UNSENT_BYTES_MAX;
+	ipc_channel_open(&service->wire, fd);
+	return service;
+}
+
+void store_service_free(struct store_service **service)
+{
+	struct store_service *one = *service;
+
+	*service = NULL;
+	if (one == NULL)
+		return;
+	ipc_channel_close(&one->wire);
+	timer_stop(&one->refresh);
+	redis_free(&one->commands);
+	redis_free(&one->announcements);
+	while (!list_is_empty(&one->tickets))
+		ticket_free(container_of(one->tickets.next, struct ticket, link));
+	while (!list_is_empty(&one->entries))
+		drop_entry(one, container_of(one->entries.next, struct entry, all));
+	map_fini(&one->by_id);
+	munmap((void *)(uintptr_t)one->file, KEPT_SESSIONS_FILE_BYTES);
+	free(one->channel);
+	free(one->text);
+	free(one);
+}

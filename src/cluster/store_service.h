@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of mcpgated-store: it writes what the gateway keeps of its sessions (router/kept_sessions)
+ * to the store of the cluster, takes over those of other nodes when the gateway asks, and says which
+ * of its own others have taken. One service belongs to one gateway, and ends with it. CLU-*
+ *
+ * In the store each session, or leg of one, is a hash PREFIX:s:ID, where ID is the digest in its line:
+ *
+ *	n   the node that has it
+ *	o   its owner and its server, as its line has them: "owner":"…","server":"…"
+ *	l   its line
+ *
+ * It expires sessions.idle_timeout after its node has last said that it is there. Whoever takes one
+ * over announces that on the channel PREFIX:taken: "NODE ID", the node that has lost it.
+ *
+ * The gateway asks (io/ipc.def) of `kind`:
+ *
+ *	FETCH_STORE_SAVED   what is in its memory file has changed. Answered at once
+ *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs. 200: it
+ *	                    is this node's, the body is their lines, etag the node that had it; 404: the
+ *	                    store has none of this owner and server; 503: the store cannot be reached
+ *	FETCH_STORE_WATCH   answered as soon as there is something to say, in lines: "up"; "down WHY";
+ *	                    "lost ID"
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "io/loop.h"
+
+#define STORE_TAKE_MAX 66 /* IDs: a session, and a leg for each server of its endpoint */
+
+/* Set together: `store` says whether there is a cluster. */
+struct cluster_conf {
+	char *node;  /* its name */
+	char *store; /* as cluster/store_url.h takes it; not known to the gateway */
+	char *username;
+	char *password;
+	char *ca_file;
+	struct slice ca; /* PEM; empty: the system's */
+	char *prefix;
+	bool plaintext;
+};
+
+struct store_service;
+/* The gateway is gone, or violates the protocol. */
+typedef void store_service_end_fn(void *arg);
+
+struct tls_client;
+
+struct store_service_conf {
+	const struct cluster_conf *cluster;
+	const struct tls_client *trust; /* for a store with TLS; borrowed */
+	uint64_t idle_ms;               /* of sessions */
+	int sessions; /* the gateway's memory file, to read; borrowed for the call */
+};
+
+/*
+ * Takes ownership of fd, an end of a SOCK_SEQPACKET pair; conf->cluster is borrowed. Returns NULL and
+ * err if the memory file cannot be read; fd then stays the caller's.
+ */
+struct store_service *store_service_new(struct loop *loop, const struct store_service_conf *conf,
+					int fd, store_service_end_fn *on_end, void *arg,
+					struct error *err) must_check;
+/* Accepts a pointer to NULL. Must not be called from on_end. */
+void store_service_free(struct store_service **service);

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several daemons that serve the same sessions, by a store: bridging §6, with a real redis-server (or valkey-server)."""
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+import harness
+import mcp
+import wire
+from harness import case, eq, ok, wait_for
+from wire import free_port
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+# In Debian one program under several names; that of the server comes with a service.
+PROGRAMS = [path for path in map(shutil.which, ("valkey-server", "redis-server", "valkey-check-rdb", "redis-check-rdb")) if path]
+
+
+class Store:
+    """A server of its own, which keeps nothing on the disk."""
+
+    def __init__(self, t, *args, tls=None):
+        if not PROGRAMS:
+            raise harness.Skip("neither valkey-server nor redis-server is installed")
+        self.port, self.folder, self.args, self.process, self.tls = free_port(), t.directory(), list(args), None, tls
+        self.start()
+
+    def start(self):
+        port = ["--port", "0", "--tls-port", str(self.port)] if self.tls else ["--port", str(self.port)]
+        self.process = subprocess.Popen(
+            [PROGRAMS[0].replace("check-rdb", "server"), *port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+             "--dir", self.folder, *self.args], executable=PROGRAMS[0], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+        harness.KNOWN.add(self.process.pid)
+        wait_for(self.answers, 10, "the store")
+
+    def answers(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as sock:
+            if self.tls:
+                return True
+            sock.sendall(b"PING\r\n")
+            return sock.recv(64)
+        return None
+
+    def ask(self, *words):
+        """What it answers to one command, as text."""
+        with socket.create_connection(("127.0.0.1", self.port), 5) as plain:
+            sock = ssl.create_default_context(cafile=self.tls).wrap_socket(plain, server_hostname="127.0.0.1") if self.tls else plain
+            sock.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in map(str.encode, words)))
+            with sock.makefile("rb") as answers:
+                kind = answers.readline()
+                return answers.read(int(kind[1:])).decode() if kind.startswith(b"$") else kind.decode()
+
+    def records(self):
+        """Who has which line."""
+        text = self.ask("EVAL", "local r = '' for _, k in ipairs(redis.call('KEYS', '*')) do local v = redis.call('HMGET', k, 'n', 'l') "
+                        "r = r .. v[1] .. ' ' .. v[2] .. '\\n' end return r", "0")
+        return [line.split(" ", 1) for line in text.splitlines()]
+
+    def wait(self, *words, node="a"):
+        wait_for(lambda: [l for n, l in self.records() if n == node and all(w in l for w in words)], 10, "it is in the store")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.stop()
+
+    @property
+    def url(self):
+        return "%s://127.0.0.1:%d" % ("valkeys" if self.tls else "valkey", self.port)
+
+
+class Nodes:
+    """Daemons with the same servers and the same store."""
+
+    def __init__(self, t, store, names=("a", "b"), servers=None, config=None, **more):
+        self.t, self.store, self.all = t, store, {}
+        for name in names:
+            self.begin(name, servers, config, **more)
+
+    def begin(self, name, servers=None, config=None, **more):
+        cluster = dict({"node": name, "store": self.store.url}, **more)
+        daemon = self.t.start(servers or {"main": {"script": {}}}, dict(config or {}, cluster=cluster))
+        self.t.daemon = self.all[name] = daemon
+        daemon.wait_log("store_up")
+        return daemon
+
+    def __getitem__(self, name):
+        return self.all[name]
+
+    def move(self, session, name):
+        """What a proxy does for it: its client notices nothing."""
+        session.daemon, session.address = self[name], self[name].address
+        return session
+
+    def kill(self, name):
+        """The machine is gone."""
+        daemon = self[name]
+        daemon.forgiven = True
+        for pid in [daemon.pid] + harness.descendants(daemon.pid):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        daemon.process.wait()
+
+
+def with_store(function):
+    def run(t):
+        with Store(t) as store:
+            function(t, store)
+    run.__name__, run.__module__, run.__doc__ = function.__name__, function.__module__, function.__doc__
+    return case(daemon=False, deadline=60)(run)
+
+
+@with_store
+def another_node_goes_on_with_a_session(t, store):
+    """CLU-SESS-01 CLU-ID-01: a node dies; the same client, the same id, a fresh process with the same handshake."""
+    nodes = Nodes(t, store)
+    s = t.session(daemon=nodes["a"], caps={"sampling": {}})
+    ok(s.id.startswith("a."), s.id)
+    eq(len(s.id), 32)
+    eq(s.echo("before"), "before")
+    eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    store.wait("r:a")
+    ok(s.id not in str(store.records()), "its id")
+    nodes.kill("a")
+    nodes.move(s, "b")
+    eq(s.echo("after"), "after")
+    read = [json.loads(line) for line in nodes["b"].record(s.pid()).splitlines()]
+    eq(read[0]["params"]["capabilities"], {"sampling": {}})
+    eq([m["params"]["uri"] for m in read if m["method"] == "resources/subscribe"], ["r:a"])
+    nodes["b"].wait_log("session_taken", "from=a")
+    eq(s.delete().status, 204)
+    wait_for(lambda: not store.records(), 10, "it is forgotten")
+
+
+@with_store
+def whoever_is_replaced_ends_what_he_has(t, store):
+    """CLU-SESS-03: two nodes never have one session; the call that runs may have been executed, and its client is told."""
+    nodes = Nodes(t, store)
+    s = t.session(daemon=nodes["a"])
+    pid = s.pid()
+    running = s.start_do(["sleep", 30], ["text", "x"])
+    store.wait('"id"')
+    nodes.move(s, "b")
+    ok(s.pid() != pid, "a fresh process")
+    nodes["a"].wait_log("session_state", "to=ended")
+    error = running.next()["error"]
+    eq((error["code"], error["data"]["reason"]), (-32603, "session_moved"))
+    ok("may have been executed" in error["message"], error)
+    wait_for(lambda: not harness.is_alive(pid), 10, "its process ends")
+    for name in "abab":
+        nodes.move(s, name)
+        eq(s.echo(name), name)
+    eq([n for n, _ in store.records()], ["b"])
+
+
+@with_store
+def without_the_store_everything_goes_on(t, store):
+    """CLU-CONN-02: sessions here are served, those of others get 503 and not 404; all is caught up."""
+    nodes = Nodes(t, store)
+    before, other = t.session(daemon=nodes["a"]), t.session(daemon=nodes["b"])
+    store.wait('"id"')
+    store.wait('"id"', node="b")
+    store.stop()
+    for name in "ab":
+        nodes[name].wait_log("store_down")
+    during = t.session(daemon=nodes["a"])
+    for s in (before, during):
+        eq(s.echo("x"), "x")
+    nodes.move(other, "a")
+    refused = other.post(mcp.request(1, "ping"))
+    eq(refused.status, 503)
+    ok("store of the cluster" in refused.response.read().decode(), refused)
+    eq(nodes.move(other, "b").echo("y"), "y")
+    own = t.session(daemon=nodes["b"])
+    eq(own.delete().status, 204)
+    eq(own.post(mcp.request(1, "ping")).status, 404, "what was here and has ended needs no store")
+    store.start()
+    store.wait('"id"', node="b")
+    wait_for(lambda: sorted(n for n, _ in store.records()) == ["a", "a", "b"], 10, "all are there again")
+    nodes.kill("a")
+    for s in (before, during):
+        eq(nodes.move(s, "b").echo("z"), "z")
+
+
+@with_store
+def a_session_is_its_owners(t, store):
+    """CLU-SESS-02 FRONT-SESS-05: another caller gets 404, and takes nothing away; so does who asks at another server."""
+    auth = {"auth": {"mode": "token", "tokens": [
+        {"name": who, "sha256": hashlib.sha256(("token-of-%s" % who).encode()).hexdigest()} for who in ("alice", "bob")]}}
+    nodes = Nodes(t, store, servers={"main": {"script": {}}, "other": {"script": {}}}, config=auth)
+    s = t.session(daemon=nodes["a"], token="token-of-alice")
+    pid = s.pid()
+    store.wait('"id"')
+    nodes.move(s, "b")
+    s.token = "token-of-bob"
+    eq(s.post(mcp.request(1, "ping")).status, 404, "bob")
+    s.token = "token-of-alice"
+    own, s.id = s.id, s.id[:-1] + ("A" if s.id[-1] != "A" else "B")
+    eq(s.post(mcp.request(1, "ping")).status, 404, "there is none")
+    s.id, s.path = own, "/other/mcp"
+    eq(s.post(mcp.request(1, "ping")).status, 404, "at another server")
+    s.path = "/main/mcp"
+    eq(nodes.move(s, "a").pid(), pid, "nothing was taken")
+
+
+@with_store
+def an_endpoints_session_goes_on(t, store):
+    """CLU-SESS-01: with its legs."""
+    servers = {name: {"script": {}} for name in ("one", "two")}
+    nodes = Nodes(t, store, servers=servers, config={"endpoints": {"all": {"servers": ["one", "two"]}}})
+    s = t.session("all", daemon=nodes["a"])
+    names = sorted(tool["name"] for tool in s.ask("tools/list")["result"]["tools"])
+    store.wait('"leg"', '"one"')
+    store.wait('"leg"', '"two"')
+    nodes.kill("a")
+    nodes.move(s, "b")
+    eq(sorted(tool["name"] for tool in s.ask("tools/list")["result"]["tools"]), names)
+    wait_for(lambda: [n for n, _ in store.records()] == ["b"] * 3, 10, "session and legs")
+
+
+@case(daemon=False, deadline=60)
+def a_node_shows_who_it_is(t):
+    """CLU-CONN-03: a password, of the default user or another one; a wrong one is said."""
+    with Store(t, "--requirepass", "of-the-default") as store:
+        store.ask("AUTH", "of-the-default")
+        a = t.start({"main": {"script": {}}}, {"cluster": {"node": "a", "store": store.url, "password": "of-the-default"}})
+        a.wait_log("store_up")
+        b = t.start({"main": {"script": {}}}, {"cluster": {"node": "b", "store": store.url, "password": "another"}})
+        b.wait_log("store_down", "WRONGPASS")
+        ok(not [l for l in a.lines + b.lines if "of-the-default" in l or "another" in l], "a password in the log")
+        t.session(daemon=b).echo("x")
+
+
+def certificate(folder, name):
+    """Of this machine's address; returns the names of the files."""
+    paths = [os.path.join(folder, "%s.%s" % (name, kind)) for kind in ("crt", "key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=store",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-out", paths[0], "-keyout", paths[1]], check=True, stderr=subprocess.DEVNULL)
+    return paths
+
+
+@case(daemon=False, deadline=60)
+def the_way_to_the_store_is_secured(t):
+    """CLU-CONN-04: TLS; a store with another certificate gets neither the password nor a session."""
+    folder = t.directory()
+    crt, key = certificate(folder, "store")
+    other, _ = certificate(folder, "other")
+    with Store(t, "--tls-cert-file", crt, "--tls-key-file", key, "--tls-ca-cert-file", crt, "--tls-auth-clients", "no", tls=crt) as store:
+        nodes = Nodes(t, store, ca=crt)
+        s = t.session(daemon=nodes["a"])
+        store.wait('"id"')
+        nodes.kill("a")
+        eq(nodes.move(s, "b").echo("x"), "x")
+        distrusts = t.start({"main": {"script": {}}}, {"cluster": {"node": "c", "store": store.url, "ca": other}})
+        distrusts.wait_log("store_down", "certificate is not accepted")
+
+
+@with_store
+def who_connects_is_a_process_of_its_own(t, store):
+    """CLU-SEC-01 SEC-81: it cannot write what the gateway keeps; it may die and is replaced, and what it missed is written."""
+    nodes = Nodes(t, store, names="a")
+    s = t.session(daemon=nodes["a"])
+    store.wait('"id"')
+    pid = int(nodes["a"].log("helper_start")[-1].split("pid=")[1].split()[0])
+    eq(os.path.basename(os.readlink("/proc/%d/exe" % pid)), "mcpgated-store")
+    if os.getuid() == 0:
+        with open("/proc/%d/maps" % pid) as f:
+            rights = {line.split()[1] for line in f if "memfd:sessions" in line}
+        eq(rights, {"r--s"})
+        eq([n for n in os.listdir("/proc/%d/fd" % pid) if "sessions" in os.readlink("/proc/%d/fd/%s" % (pid, n))], [])
+        with open("/proc/%d/maps" % nodes["a"].gateway) as f:
+            ok("hiredis" not in f.read(), "a library in the gateway")
+    first = store.records()
+    os.kill(pid, signal.SIGSTOP)
+    second = t.session(daemon=nodes["a"])
+    eq(s.delete().status, 204)
+    os.kill(pid, signal.SIGKILL)
+    nodes["a"].wait_log("helper_exit", "program=mcpgated-store", "signal=9")
+    wait_for(lambda: len(store.records()) == 1 and store.records() != first, 10, "what began meanwhile, and not what has ended")
+    eq(second.echo("x"), "x")
+
+
+class Proxy:
+    """HAProxy with the configuration that is shipped, in front of these nodes."""
+
+    def __init__(self, t, nodes):
+        program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+        if not os.access(program, os.X_OK):
+            raise harness.Skip("haproxy is not installed")
+        self.port, folder = free_port(), t.directory()
+        with open(os.path.join(TOP, "conf/haproxy/cluster.cfg")) as f:
+            text = f.read()
+        text = text.replace("bind :443 ssl crt /etc/haproxy/mcp.example.com.pem", "bind 127.0.0.1:%d" % self.port)
+        text = text.replace("Host mcp.example.com", "Host 127.0.0.1").replace("inter 1s", "inter 100ms")
+        for number, name in enumerate("abc", 1):
+            text = text.replace("10.0.0.%d:8808" % number, "%s:%d" % nodes[name].address)
+        path = os.path.join(folder, "cluster.cfg")
+        with open(path, "w") as f:
+            f.write(text)
+        self.process = subprocess.Popen([program, "-db", "-f", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        harness.KNOWN.add(self.process.pid)
+        self.address = ("127.0.0.1", self.port)
+
+    def serves(self):
+        with contextlib.suppress(OSError, AssertionError):
+            conn = wire.Conn(self.address, timeout=2)
+            return conn.request("GET", "/readyz", []).status == 200
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.process.kill()
+        self.process.wait()
+
+
+BEHIND = {"trusted_proxies": ["127.0.0.1"], "auth": {"mode": "token", "tokens": [
+    {"name": "caller-%d" % n, "sha256": hashlib.sha256(b"token-%d" % n).hexdigest()} for n in range(6)]}}
+
+
+class Caller(threading.Thread):
+    """A client that calls without pause, by the proxy; what fails because a node has gone it does again, in the same session."""
+
+    def __init__(self, t, proxy, number):
+        super().__init__(daemon=True)
+        self.over, self.calls, self.failed, self.wrong, self.number = threading.Event(), 0, [], None, number
+        self.session = t.session(daemon=proxy, token="token-%d" % number)
+        self.start_now = super().start
+
+    def run(self):
+        try:
+            while not self.over.is_set():
+                self.call("%d-%d" % (self.number, self.calls))
+                self.calls += 1
+                time.sleep(0.02)  # its pace
+        except BaseException as e:  # told by whoever waits
+            self.wrong = repr(e)
+
+    def call(self, text):
+        deadline = time.monotonic() + 20
+        while True:
+            conn = None
+            try:
+                conn = wire.Conn(self.session.address)
+                call = mcp.request(self.session.new_id(), "tools/call", {"name": "echo", "arguments": {"text": text}})
+                exchange = self.session.begin(call, conn=conn)
+                ok(exchange.status in (200, 502, 503, 504), "status %d" % exchange.status)
+                answer = exchange.final() if exchange.status == 200 else {}
+                if "result" in answer:
+                    eq(answer["result"]["content"][0]["text"], text)
+                    return
+                self.failed.append((exchange.status, answer))
+            except (OSError, wire.ProtocolError) as e:
+                self.failed.append(repr(e))
+            finally:
+                if conn is not None:
+                    conn.close()
+            ok(time.monotonic() < deadline, "not served again", self.failed[-1])
+            time.sleep(0.05)
+
+    def proceed(self, count=3):
+        before = self.calls
+        wait_for(lambda: self.wrong or self.calls >= before + count, 20, "client %d is served" % self.number)
+        eq(self.wrong, None)
+
+
+def through(t, store, proxy, callers, act):
+    for caller in callers:
+        caller.start_now()
+    for step in act:
+        for caller in callers:
+            caller.proceed()
+        step()
+        for caller in callers:
+            caller.proceed()
+    for caller in callers:
+        caller.over.set()
+        caller.join(20)
+        eq(caller.wrong, None)
+
+
+@case(daemon=False, deadline=120)
+def every_node_may_go(t):
+    """CLU-SESS-01: HAProxy as shipped, three nodes; each is killed in turn and comes back: no session is lost."""
+    with Store(t) as store:
+        nodes = Nodes(t, store, "abc", config=BEHIND)
+        with Proxy(t, nodes) as proxy:
+            wait_for(proxy.serves, 10, "the proxy")
+            callers = [Caller(t, proxy, n) for n in range(6)]
+            ids = [c.session.id for c in callers]
+            ok(len({i[0] for i in ids}) > 1, "sessions of several nodes", ids)
+
+            def go(name):
+                def step():
+                    store.wait('"id"', node=name)
+                    nodes.kill(name)
+                    for caller in callers:
+                        caller.proceed()
+                    nodes.begin(name, config=dict(BEHIND, listen=[{"address": "%s:%d" % nodes[name].address}]))
+                return step
+
+            through(t, store, proxy, callers, [go(name) for name in "abc"])
+            eq([c.session.id for c in callers], ids)
