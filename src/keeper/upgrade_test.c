@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@
 
 #define FINE 40
 #define BACK 41
+#define CHECKER 42
+#define OLD_PATH "/where/the/one/before/was"
 
 static char **own_argv;
 
@@ -59,8 +62,24 @@ static void be_next(char **argv)
 	struct upgrade upgrade;
 	int result = upgrade_begin(&upgrade, argv);
 
-	if (upgrade.is_back)
+	/* Servers of the same user cannot look into it. */
+	DEMAND(prctl(PR_GET_DUMPABLE) == 0);
+	if (upgrade.is_checker) {
+		int number = 0;
+
+		DEMAND(result == 0 && getenv("MCPGATED_HANDOVER") == NULL);
+		DEMAND(prctl(PR_GET_PDEATHSIG, &number) == 0 && number == SIGKILL);
+		_exit(CHECKER);
+	}
+	if (upgrade.is_back) {
+		size_t at = 0;
+		bool has_path = handover_next(&upgrade.from, "path", &at) != NULL;
+
+		DEMAND((strcmp(upgrade.program, OLD_PATH) == 0) == has_path);
+		at = 0;
+		DEMAND(has_path == (handover_take_named(&upgrade.from, "program", "some") >= 0));
 		_exit(BACK);
+	}
 	if (result < 0)
 		upgrade_fall_back(&upgrade);
 	DEMAND(result == 0);
@@ -118,11 +137,78 @@ static void the_program_before_goes_on(void **state)
 
 		DEMAND(upgrade_begin(&upgrade, own_argv) == 0);
 		handover_write(&upgrade.from, "old %d", handover_give(&upgrade.from, old));
+		handover_write(&upgrade.from, "path %s", OLD_PATH);
+		handover_write(&upgrade.from, "program %d some",
+			       handover_give(&upgrade.from, dup(old)));
 		DEMAND(upgrade_can_go_back(&upgrade));
 		(void)!upgrade_go_back(&upgrade, &to, &err);
 		_exit(1);
 	}
 	assert_int_equal(end_of(pid), BACK);
+}
+
+/* Nothing has changed, so that it can go on, and try again. */
+static void what_cannot_be_executed_leaves_all_as_it_was(void **state)
+{
+	int open_before = unit_test_descriptors(), count = 0;
+	struct handover to = { .fds = NULL };
+	struct upgrade upgrade;
+	struct error err;
+
+	assert_int_equal(upgrade_begin(&upgrade, own_argv), 0);
+	while (upgrade.environment[count] != NULL)
+		count++;
+	strcpy(upgrade.program, "/no/such/program");
+	for (int i = 0; i < 2; i++) {
+		leave(&to);
+		if (i == 1) /* more than any has */
+			for (int j = 0; j < 8400; j++)
+				handover_write(&to, "child %01000d", j);
+		assert_int_equal(upgrade_execute(&upgrade, &to, &err), -1);
+		assert_string_equal(err.text,
+				    i == 0 ? "/no/such/program cannot be executed: No such file or "
+					     "directory" :
+					     "there are too many processes to hand over");
+		assert_null(upgrade.environment[count]);
+		assert_int_equal(fcntl(to.fds[0], F_GETFD), FD_CLOEXEC);
+		to.fd_count = 1; /* what was given last is closed */
+		handover_fini(&to);
+		assert_int_equal(unit_test_descriptors(), open_before);
+	}
+	upgrade_fini(&upgrade);
+}
+
+/* Each once; what nobody took is closed. */
+static void what_is_left_is_taken_once(void **state)
+{
+	struct handover from = { .fds = NULL }, copy = { .fds = NULL };
+	int fds[4];
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fds[i] = handover_give(&from, open("/dev/null", O_RDONLY | O_CLOEXEC));
+	handover_write(&from, "x nonsense one");
+	handover_write(&from, "x %d one", fds[3] + 100);
+	handover_write(&from, "x %d one", fds[0]);
+	handover_write(&from, "x %d one", fds[1]);
+	handover_write(&from, "x %d two", fds[2]);
+	handover_write(&from, "y %d one", fds[3]);
+	handover_copy(&copy, &from, "x");
+	assert_int_equal(copy.fd_count, 4);
+	assert_int_equal(copy.fds[1], fds[0]);
+	copy.fd_count = 0; /* they are those of `from` */
+	assert_int_equal(handover_take_named(&copy, "y", "one"), -1);
+	handover_fini(&copy);
+	assert_int_equal(handover_take(&from, -1), -1);
+	assert_int_equal(handover_take_named(&from, "x", "one"), fds[0]);
+	assert_int_equal(handover_take_named(&from, "x", "one"), fds[1]);
+	assert_int_equal(handover_take_named(&from, "x", "one"), -1);
+	assert_int_equal(handover_take(&from, fds[2]), fds[2]);
+	assert_int_equal(handover_take(&from, fds[2]), -1);
+	handover_fini(&from);
+	assert_int_equal(from.fd_count, 0);
+	assert_int_equal(fcntl(fds[3], F_GETFD), -1);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(close(fds[i]), 0);
 }
 
 enum frame { FRAME_NONE, FRAME_CUT, FRAME_WHOLE };
@@ -192,10 +278,12 @@ static bool check_by(const char *script, struct buf *report)
 	close(file);
 	assert_int_equal(upgrade_begin(&upgrade, argv), 0);
 	snprintf(upgrade.program, sizeof(upgrade.program), "%s", path);
-	assert_int_equal(upgrade_check(&upgrade, 7, NULL, 0, &err), 0);
+	assert_int_equal(upgrade_check(&upgrade, 7, (int[]){ -1, 50 }, 2, &err), 0);
 	if (strstr(script, "sleep") != NULL) {
-		assert_true(upgrade_do_due(&upgrade) < UINT64_MAX);
-		clock_freeze(clock_now_ms() + UPGRADE_CHECK_MS);
+		assert_int_equal(upgrade_do_due(&upgrade), clock_now_ms() + UPGRADE_CHECK_MS);
+		clock_freeze(clock_now_ms() + UPGRADE_CHECK_MS - 1);
+		assert_int_equal(upgrade_do_due(&upgrade), clock_now_ms() + 1);
+		clock_freeze(clock_now_ms() + 1);
 		assert_true(upgrade_do_due(&upgrade) == UINT64_MAX);
 	}
 	assert_int_equal(waitpid(upgrade.checker, &status, 0), upgrade.checker);
@@ -204,6 +292,33 @@ static bool check_by(const char *script, struct buf *report)
 	upgrade_fini(&upgrade);
 	unlink(path);
 	return is_fine;
+}
+
+static void who_only_checks_takes_nothing(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setenv("MCPGATED_HANDOVER", "check", 1);
+		execv("/proc/self/exe", own_argv);
+		_exit(1);
+	}
+	assert_int_equal(end_of(pid), CHECKER);
+}
+
+static void a_program_that_is_not_there_checks_nothing(void **state)
+{
+	struct upgrade upgrade;
+	struct error err;
+
+	assert_int_equal(upgrade_begin(&upgrade, own_argv), 0);
+	strcpy(upgrade.program, "/no/such/program");
+	assert_int_equal(upgrade_check(&upgrade, 1, NULL, 0, &err), -1);
+	assert_string_equal(err.text, "/no/such/program: No such file or directory");
+	assert_int_equal(upgrade.checker, 0);
+	assert_int_equal(upgrade.output, -1);
+	assert_int_equal(upgrade_do_due(&upgrade), UINT64_MAX);
+	upgrade_fini(&upgrade);
 }
 
 static void new_programs_are_asked(void **state)
@@ -223,8 +338,25 @@ static void new_programs_are_asked(void **state)
 		{ "echo mcpgated-handover 1; echo mcpgated: no >&2; exit 2", false, "error no\n" },
 		{ "kill -9 $$", false, "was ended by signal 9" },
 		{ "exec sleep 100", false, "was ended by signal 9" },
+		/* With the same words, as after login, and with the sockets alone. */
+		{ "[ $# = 2 ] && [ \"$2\" = -c ] && echo mcpgated-handover 1", true, "" },
+		{ "grep -q 'SigBlk:.*0000000000000000' /proc/$$/status && grep -q "
+		  "'SigIgn:.*[02468ace]...$' /proc/$$/status && echo mcpgated-handover 1",
+		  true, "" },
+		{ "[ -e /proc/$$/fd/50 ] && [ ! -e /proc/$$/fd/51 ] && echo mcpgated-handover 1",
+		  true, "" },
+		{ "echo mcpgated-handover 1; echo; echo mcpgated: no >&2; exit 1", false,
+		  "error no\n" },
 	};
+	const int open_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sigset_t blocked;
 
+	for (int i = 50; i < 52; i++)
+		assert_int_equal(fcntl(open_fd, F_DUPFD_CLOEXEC, i), i);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGHUP);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &blocked, NULL), 0);
+	signal(SIGPIPE, SIG_IGN);
 	clock_freeze(1000);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct buf report = { 0 };
@@ -235,6 +367,10 @@ static void new_programs_are_asked(void **state)
 			assert_string_equal(report.data, rows[i].says);
 		buf_fini(&report);
 	}
+	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+	for (int i = 50; i < 52; i++)
+		close(i);
+	close(open_fd);
 }
 
 int main(int argc, char **argv)
@@ -243,6 +379,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_left_comes),
 		cmocka_unit_test(the_program_before_goes_on),
 		cmocka_unit_test(what_cannot_be_read_goes_back),
+		cmocka_unit_test(what_cannot_be_executed_leaves_all_as_it_was),
+		cmocka_unit_test(what_is_left_is_taken_once),
+		cmocka_unit_test(who_only_checks_takes_nothing),
+		cmocka_unit_test(a_program_that_is_not_there_checks_nothing),
 		cmocka_unit_test(new_programs_are_asked),
 	};
 
