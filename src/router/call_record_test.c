@@ -109,6 +109,10 @@ static void answers_are_recorded(void **state)
 		assert_true(has("'tool':'t'"));
 	}
 	assert_int_equal(servers[0].own.errors - errors, 2);
+	ask("{'jsonrpc':'2.0','id':9,'method':'prompts/get','params':{'name':'p'}}");
+	says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'isError':true}}");
+	is_recorded("allowed", NULL);
+	assert_int_equal(servers[0].own.errors - errors, 2); /* it is no tool */
 }
 
 static void ends_without_an_answer_are_recorded(void **state)

@@ -149,6 +149,23 @@ static void what_waits_ends_at_once(void **state)
 	counts(1);
 }
 
+/* The client of a call that may ask has gone: the server works on. */
+static void a_call_that_may_ask_counts(void **state)
+{
+	struct asker *asker = ask_as(alice, ASK_TOOL("1", "'elicitation':{}", ""));
+
+	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(0), WELCOME);
+	hears(process(0), INITIALIZED);
+	hears(process(0), CALLED("2"));
+	counts(1);
+	call_cancel(&asker->call);
+	settle();
+	counts(1);
+	says(process(0), RESULT("2"));
+	counts(0);
+}
+
 /* ---- tasks of sessions: 2025-11-25 ---- */
 
 #define TASK_OF(id, status) "'taskId':" id ",'status':'" status "'"
@@ -423,6 +440,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(cancelled_until_the_process_is_gone),
 	TEST(timed_out_until_it_is_answered),
 	TEST(what_waits_ends_at_once),
+	TEST(a_call_that_may_ask_counts),
 	TEST(a_task_counts_until_its_end),
 	TEST(a_task_counts_until_its_result_is_there),
 	TEST(a_task_counts_as_long_as_it_is_told_of),
