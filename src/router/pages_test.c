@@ -3,6 +3,7 @@
 #include "router/pages.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/unit_test.h"
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
@@ -297,6 +298,102 @@ static void items_of_long_lists_are_found(void **state)
 	buf_fini(&text);
 }
 
+/* ---- cursors ---- */
+
+#define CHILD UINT64_C(0x0123456789abcdef)
+
+static struct json string_of(struct slice text)
+{
+	return (struct json){ .type = JSON_STRING, .text = text };
+}
+
+/* What is kept of a cursor is exactly what the server wrote, however long, and whose it is. bridging.md §1.1 (7) */
+static void cursors_lead_back(void **state)
+{
+	struct buf texts[4] = { { 0 } };
+
+	buf_append_str(&texts[0], "\"a\"");
+	buf_append_str(&texts[1], "\"a\\u0022\\\\b\"");
+	buf_append_str(&texts[2], "\"\xC3\xA9\"");
+	buf_printf(&texts[3], "\"%05000d\"", 7);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct buf sealed = { 0 }, out = { 0 };
+		uint64_t child, list, number;
+
+		cursor_append_sealed(&sealed, CHILD + i, string_of(buf_slice(&texts[i])));
+		assert_false(cursor_is_empty(string_of(buf_slice(&sealed))));
+		assert_int_equal(cursor_open(string_of(buf_slice(&sealed)), &child, &out), 0);
+		assert_int_equal(child, CHILD + i);
+		assert_true(slice_is_equal(buf_slice(&out), buf_slice(&texts[i])));
+		assert_int_equal(cursor_open_page(string_of(buf_slice(&sealed)), &list, &number),
+				 -1);
+		buf_fini(&sealed);
+		buf_fini(&out);
+		buf_fini(&texts[i]);
+	}
+}
+
+static void empty_cursors_stay_empty(void **state)
+{
+	struct buf sealed = { 0 };
+
+	cursor_append_sealed(&sealed, CHILD, string_of(SLICE_LIT("\"\"")));
+	assert_string_equal(buf_terminate(&sealed), "\"\"");
+	assert_true(cursor_is_empty(string_of(buf_slice(&sealed))));
+	buf_fini(&sealed);
+}
+
+static void cursors_of_pages_lead_back(void **state)
+{
+	struct buf sealed = { 0 }, out = { 0 };
+	uint64_t list, number, child;
+
+	cursor_append_page(&sealed, CHILD, 258);
+	assert_int_equal(cursor_open_page(string_of(buf_slice(&sealed)), &list, &number), 0);
+	assert_true(list == CHILD && number == 258);
+	assert_int_equal(cursor_open(string_of(buf_slice(&sealed)), &child, &out), -1);
+	sealed.data[sealed.len - 2] = '"'; /* a digit less */
+	assert_int_equal(cursor_open_page(string_of(slice_of(sealed.data, sealed.len - 1)), &list,
+					  &number),
+			 -1);
+	buf_fini(&sealed);
+	buf_fini(&out);
+}
+
+/* Nothing is told a server that could be more than a cursor. BACK-SEC-01 */
+static void made_up_cursors_do_not_open(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		bool opens;
+	} rows[] = {
+		{ "\1\0\0\0\0\0\0\0\1x", 10, true },
+		{ "\1\0\0\0\0\0\0\0\1", 9, true },
+		{ "\1\0\0\0\0\0\0\0", 8, false },
+		{ "\1\0\0\0\0\0\0\0\0x", 10, false },
+		{ "\3\0\0\0\0\0\0\0\1x", 10, false },
+		{ "\1\0\0\0\0\0\0\0\1\",\"x\":\"", 16, false },
+		{ "\1\0\0\0\0\0\0\0\1\\", 10, false },
+		{ "\1\0\0\0\0\0\0\0\1\n", 10, false },
+		{ "\1\0\0\0\0\0\0\0\1\xE2\x80\xA8", 12, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf sealed = { 0 }, out = { 0 };
+		uint64_t child;
+
+		buf_append_char(&sealed, '"');
+		sealed.len += text_base64url(rows[i].bytes, rows[i].n, buf_reserve(&sealed, 40));
+		buf_append_char(&sealed, '"');
+		if ((cursor_open(string_of(buf_slice(&sealed)), &child, &out) == 0) !=
+		    rows[i].opens)
+			fail_msg("%zu", i);
+		buf_fini(&sealed);
+		buf_fini(&out);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -312,6 +409,10 @@ static const struct CMUnitTest tests[] = {
 	TEST(errors_are_a_page),
 	TEST(items_are_found_by_what_their_names_mean),
 	TEST(items_of_long_lists_are_found),
+	cmocka_unit_test(cursors_lead_back),
+	cmocka_unit_test(empty_cursors_stay_empty),
+	cmocka_unit_test(cursors_of_pages_lead_back),
+	cmocka_unit_test(made_up_cursors_do_not_open),
 };
 
 int main(void)
