@@ -210,56 +210,59 @@ static void what_was_not_told_is_closed(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-static void a_fetcher_is_started_for_a_gateway(void **state)
+static void a_helper_is_started_for_a_gateway(void **state)
 {
-	struct fetcher_process process = fetcher();
+	struct helper_process process = fetcher();
 	int open_before = unit_test_descriptors(), pair[2], status;
 	struct ipc_message message;
 	struct error err;
 
+	process.which = IPC_HELPER_STORE;
+	process.sessions = -1;
 	process.programs = &programs;
 	process.config = programs.fds[0];
 	assert_int_equal(ipc_pair(pair, &err), 0);
 	process.gateway_fd = pair[0];
 	/* Where it cannot be, it is tried again. */
 	allow_descriptors(0);
-	assert_int_equal(fetcher_process_do_due(&process), now_ms + FIRST_MS);
+	assert_int_equal(helper_process_do_due(&process), now_ms + FIRST_MS);
 	allow_descriptors(-1);
 	assert_int_equal(process.failures, 1);
 	assert_int_equal(process.pid, 0);
-	assert_int_equal(fetcher_process_do_due(&process), now_ms + FIRST_MS);
+	assert_int_equal(helper_process_do_due(&process), now_ms + FIRST_MS);
 	pass(FIRST_MS);
-	assert_int_equal(fetcher_process_do_due(&process), UINT64_MAX);
+	assert_int_equal(helper_process_do_due(&process), UINT64_MAX);
 	assert_true(process.pid > 0);
 	assert_int_equal(process.started_ms, now_ms);
 	assert_int_equal(unit_test_descriptors(), open_before + 3);
-	assert_true(fetcher_process_has_untold(&process));
-	assert_int_equal(fetcher_process_do_due(&process), UINT64_MAX);
-	fetcher_process_tell(&process);
-	assert_false(fetcher_process_has_untold(&process));
+	assert_true(helper_process_has_untold(&process));
+	assert_int_equal(helper_process_do_due(&process), UINT64_MAX);
+	helper_process_tell(&process);
+	assert_false(helper_process_has_untold(&process));
 	assert_int_equal(unit_test_descriptors(), open_before + 2);
 	assert_int_equal(ipc_recv(pair[1], &message, &err), 1);
-	assert_int_equal(message.type, IPC_FETCHER);
+	assert_int_equal(message.type, IPC_HELPER);
+	assert_int_equal(message.helper.which, IPC_HELPER_STORE);
 	assert_int_equal(message.fd_count, 1);
 	assert_int_equal(waitpid(process.pid, &status, 0), process.pid);
 	assert_true(is_closed(message.fds[0]));
 	close(message.fds[0]);
-	fetcher_process_on_exit(&process, status);
+	helper_process_on_exit(&process, status);
 	assert_int_equal(process.failures, 2);
 	/* There is nobody to be told. */
 	process.gateway_end = programs.fds[0];
 	process.gateway_fd = -1;
-	assert_false(fetcher_process_has_untold(&process));
-	fetcher_process_tell(&process);
+	assert_false(helper_process_has_untold(&process));
+	helper_process_tell(&process);
 	assert_int_equal(process.gateway_end, programs.fds[0]);
 	ipc_close(pair[0]);
 	ipc_close(pair[1]);
 }
 
 /* The next gateway gets another process; that it was killed is no failure, and nothing to be logged. */
-static void a_fetcher_ends_with_its_gateway(void **state)
+static void a_helper_ends_with_its_gateway(void **state)
 {
-	struct fetcher_process process = fetcher();
+	struct helper_process process = fetcher();
 	int log_fd = memfd_create("log", MFD_CLOEXEC), status;
 	char text[256] = "";
 
@@ -269,16 +272,16 @@ static void a_fetcher_ends_with_its_gateway(void **state)
 		while (process.pid == 0)
 			pause();
 		if (i == 0)
-			fetcher_process_set_gateway(&process, 0);
+			helper_process_set_gateway(&process, 0);
 		else
 			kill(process.pid, SIGKILL);
 		assert_int_equal(waitpid(process.pid, &status, 0), process.pid);
 		assert_int_equal(WTERMSIG(status), SIGKILL);
-		fetcher_process_on_exit(&process, status);
+		helper_process_on_exit(&process, status);
 		assert_int_equal(process.failures, i);
 		assert_int_equal(pread(log_fd, text, sizeof(text) - 1, 0) > 0, i == 1);
 	}
-	assert_non_null(strstr(text, "fetcher_exit pid="));
+	assert_non_null(strstr(text, "helper_exit program=mcpgated-fetch pid="));
 	assert_non_null(strstr(text, " signal=9\n"));
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	close(log_fd);
@@ -302,8 +305,8 @@ int main(void)
 		cmocka_unit_test_setup(next_gateway_need_not_wait, setup),
 		cmocka_unit_test_setup(what_was_not_told_is_closed, setup),
 		cmocka_unit_test_setup(a_gateway_is_started_whole_or_not_at_all, setup),
-		cmocka_unit_test_setup(a_fetcher_is_started_for_a_gateway, setup),
-		cmocka_unit_test_setup(a_fetcher_ends_with_its_gateway, setup),
+		cmocka_unit_test_setup(a_helper_is_started_for_a_gateway, setup),
+		cmocka_unit_test_setup(a_helper_ends_with_its_gateway, setup),
 		cmocka_unit_test_setup(without_issuers_there_is_none, setup),
 	};
 

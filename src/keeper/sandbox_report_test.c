@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -93,7 +94,7 @@ static void read_files(void)
 	read_file("/usr/bin/env");
 	read_file("/proc/self/status");
 	must(open("gone", O_RDONLY | O_CLOEXEC) < 0);
-	must(open("file", O_PATH | O_CLOEXEC) >= 0);
+	must(open("sub", O_PATH | O_CLOEXEC) >= 0);
 }
 
 static void reading_is_told_once(void **state)
@@ -235,6 +236,57 @@ static void programs_are_told(void **state)
 	expect(run_file, CHILD_REPORT_MARK "servers.s.sandbox.read: [\"%s/program\"]\n");
 }
 
+static void run_and_read_program(void)
+{
+	if (fork() == 0) {
+		execl(programs[0], "program", NULL);
+		_exit(0);
+	}
+	wait(NULL);
+	read_file(programs[0]);
+}
+
+static void write_program(void)
+{
+	int fd = open(programs[0], O_WRONLY | O_CLOEXEC);
+
+	must(fd >= 0);
+	close(fd);
+}
+
+static void run_what_is_none(void)
+{
+	must(execl("plain", "plain", NULL) < 0);
+}
+
+/* To be run and read, that is. What cannot be run is refused anyway. */
+static void its_own_program_is_allowed(void **state)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/program", place);
+	programs[0] = path;
+	expect(run_and_read_program, "");
+	expect(write_program, CHILD_REPORT_MARK "servers.s.sandbox.write: [\"%s/program\"]\n");
+	programs[0] = NULL;
+	snprintf(path, sizeof(path), "%s/plain", place);
+	make_file(path);
+	assert_int_equal(chmod(path, 0600), 0);
+	expect(run_what_is_none, "");
+	assert_int_equal(unlink(path), 0);
+}
+
+static void make_one(void)
+{
+	make_file("made");
+	must(unlink("made") == 0);
+}
+
+static void what_is_made_is_told_of_its_directory(void **state)
+{
+	expect(make_one, CHILD_REPORT_MARK "servers.s.sandbox.write: [\"%s\"]\n");
+}
+
 static void connect_to(int type, uint16_t port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -261,6 +313,31 @@ static void connections_are_told(void **state)
 	server.sandbox_connect.is_any = true;
 	expect(connect_twice, "");
 	server.sandbox_connect.is_any = false;
+}
+
+static void *act_in_thread(void *arg)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)getpid());
+	read_file(path);
+	connect_to(SOCK_STREAM, 9);
+	return arg;
+}
+
+static void start_thread(void)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, act_in_thread, NULL) == 0);
+	must(pthread_join(thread, NULL) == 0);
+}
+
+/* It has the number of its process, and its descriptors. */
+static void threads_are_looked_at(void **state)
+{
+	expect(start_thread, CHILD_REPORT_MARK "servers.s.sandbox.connect: [9]\n");
+	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
 static void be_odd(void)
@@ -392,6 +469,9 @@ int main(void)
 		cmocka_unit_test(what_is_told_has_a_bound),
 		cmocka_unit_test(many_files_are_a_directory),
 		cmocka_unit_test(programs_are_told),
+		cmocka_unit_test(its_own_program_is_allowed),
+		cmocka_unit_test(what_is_made_is_told_of_its_directory),
+		cmocka_unit_test(threads_are_looked_at),
 		cmocka_unit_test(connections_are_told),
 		cmocka_unit_test(odd_calls_are_harmless),
 		cmocka_unit_test(sockets_are_told),
