@@ -341,7 +341,7 @@ static void new_programs_are_asked(void **state)
 		/* With the same words, as after login, and with the sockets alone. */
 		{ "[ $# = 2 ] && [ \"$2\" = -c ] && echo mcpgated-handover 1", true, "" },
 		{ "while read -r key value; do case $key$value in SigBlk:0000000000000000) a=1;; "
-		  "SigIgn:*[02468ace]???) b=1;; esac; done </proc/self/status; [ $a$b = 11 ] && "
+		  "SigIgn:*[02468ace][!x][!x][!x]) b=1;; esac; done </proc/self/status; [ $a$b = 11 ] && "
 		  "echo mcpgated-handover 1",
 		  true, "" },
 		{ "[ -e /proc/$$/fd/50 ] && [ ! -e /proc/$$/fd/51 ] && echo mcpgated-handover 1",
