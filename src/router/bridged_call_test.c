@@ -149,6 +149,20 @@ static void what_was_asked_in_vain_is_named(void **state)
 		     "client capability','data':{'requiredCapabilities':{'roots':{}}}}}");
 }
 
+/* The same of a mode that it has not declared. */
+static void what_mode_was_asked_in_vain_is_named(void **state)
+{
+	struct asker *asker = start_call();
+
+	says(process(0), ASKS("7", ",'mode':'url','url':'u'"));
+	reads_one(0); /* that it cannot be */
+	says(process(0), ERROR("2", "-32000"));
+	was_answered(
+		asker, 400,
+		"{'jsonrpc':'2.0','id':1,'error':{'code':-32021,'message':'Missing required "
+		"client capability','data':{'requiredCapabilities':{'elicitation':{'url':{}}}}}}");
+}
+
 /* Not where it may have been for another call, or for none. */
 static void what_was_asked_for_another_is_not_named(void **state)
 {
@@ -720,6 +734,7 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(servers_are_told_nothing),
 	BRIDGE_TEST(what_is_not_offered_is_not_found),
 	BRIDGE_TEST(what_was_asked_in_vain_is_named),
+	BRIDGE_TEST(what_mode_was_asked_in_vain_is_named),
 	BRIDGE_TEST(what_was_asked_for_another_is_not_named),
 	BRIDGE_TEST(tasks_are_no_word_for_it),
 	BRIDGE_TEST(each_request_says_what_it_hears),

@@ -411,11 +411,11 @@ static void values_of_tools_are_objects(void **state)
 	says(process(0),
 	     TOOLS("2", "{'name':'a','outputSchema':{'type':'object'},'x':1},{'name':'b',"
 			"'outputSchema':{'type':'array'}},{'outputSchema':{'anyOf':[]},'name':'c'"
-			"},{'name':'d','outputSchema':{'type':['object','null']}},5"));
+			"},{'name':'d','outputSchema':{'type':['object','null']}},5,{'name':'e'}"));
 	is_answered(front, TOOLS("7", "{'name':'a','outputSchema':{'type':'object'},'x':1},{"
 				      "'name':'b','outputSchema':{'type':'object','properties':{"
 				      "'result':{'type':'array'}},'required':['result']}},{'name':"
-				      "'c'},{'name':'d'},5"));
+				      "'c'},{'name':'d'},5,{'name':'e'}"));
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		struct buf text = { 0 };
 

@@ -7,6 +7,7 @@
 
 #include "base/unit_test.h"
 #include "jsonrpc/canonical.h"
+#include "mcp/error.h"
 
 #define META "io.modelcontextprotocol/"
 #define INFO "{'name':'s','version':'1'}"
@@ -164,6 +165,54 @@ static void lists_have_to_say_how_long_they_are_kept(void **state)
 	assert_true(is_split("resources/read", KEPT("1", "'private'"), "", false));
 }
 
+/* Of a server that has not said its name, nothing is said. */
+static void unknown_servers_have_no_name(void **state)
+{
+	struct buf written = { 0 };
+
+	era_append_result(&written, method_find(SLICE_LIT("tools/call")), SLICE_LIT("{}"),
+			  slice_of(NULL, 0));
+	assert_string_equal(buf_terminate(&written), "{\"resultType\":\"complete\"}");
+	buf_fini(&written);
+}
+
+/* Codes that a modern client would take for another thing, and what is no number of 32 bits, are errors of the server. */
+static void codes_of_the_era_are_not_passed(void **state)
+{
+	static const struct {
+		const char *written;
+		int code;
+	} rows[] = {
+		{ "1", 1 },
+		{ "-32601", -32601 },
+		{ "-32019", -32019 },
+		{ "-32020", MCP_INTERNAL_ERROR },
+		{ "-32021", MCP_MISSING_CAPABILITY },
+		{ "-32022", MCP_INTERNAL_ERROR },
+		{ "-32099", MCP_INTERNAL_ERROR },
+		{ "-32100", -32100 },
+		{ "2147483647", 2147483647 },
+		{ "2147483648", MCP_INTERNAL_ERROR },
+		{ "-2147483648", -2147483647 - 1 },
+		{ "-2147483649", MCP_INTERNAL_ERROR },
+		{ "\"1\"", MCP_INTERNAL_ERROR },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf error = { 0 }, out = { 0 }, expected = { 0 };
+		int code;
+
+		buf_printf(&error, "{\"code\":%s,\"message\":\"m\"}", rows[i].written);
+		era_append_passed_error(&out, buf_slice(&error), &code);
+		assert_int_equal(code, rows[i].code);
+		buf_printf(&expected, "{\"code\":%d,\"message\":\"m\"}", rows[i].code);
+		assert_string_equal(buf_terminate(&out), buf_terminate(&expected));
+		buf_fini(&error);
+		buf_fini(&out);
+		buf_fini(&expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +221,8 @@ int main(void)
 		cmocka_unit_test(what_has_to_go_is_written_anew),
 		cmocka_unit_test(what_looks_like_it_goes),
 		cmocka_unit_test(lists_have_to_say_how_long_they_are_kept),
+		cmocka_unit_test(unknown_servers_have_no_name),
+		cmocka_unit_test(codes_of_the_era_are_not_passed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -2301,6 +2301,32 @@ static void waiting_for_a_turn_stops_nothing(void **state)
 	is_kept(0);
 }
 
+/* §1.4: of equals the one that has served for longest, in whatever order they were started. */
+static void who_has_served_longest_is_given(void **state)
+{
+	struct member *a;
+
+	servers[0].conf.pool_max = 3;
+	servers[0].conf.share_percent = 100;
+	a = begin_plain(alice);
+	for (size_t i = 0; i < 5; i++)
+		request(a->client, CALL("1"));
+	for (size_t i = 2; i > 0; i--) {
+		pass(10);
+		get_ready(i);
+	}
+	for (size_t i = 0; i < 3; i++)
+		hears(process(i), CALL("2"));
+	hears(process(2), CALL("3"));
+	says(process(2), RESULT("2")); /* the second and the third have a call each */
+	open_session_as(bob, ELICITS);
+	pass(1000);
+	assert_int_equal(container_of(a->client->pool->upstreams.prev, struct upstream, link)
+				 ->state,
+			 UPSTREAM_RETIRING);
+	assert_int_equal(count_leaving(a->client->pool), 1);
+}
+
 /* A list that is fetched for many has no progress to tell. */
 static void lists_make_no_progress(void **state)
 {
@@ -2735,6 +2761,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(idle_ones_of_other_servers_are_taken),
 	TEST_PRINCIPALS(waiting_for_a_turn_stops_nothing),
 	TEST(lists_make_no_progress),
+	TEST_PRINCIPALS(who_has_served_longest_is_given),
 	TEST_PRINCIPALS(who_has_none_grows_first),
 	TEST_PRINCIPALS(who_has_none_hears_of_failures),
 	TEST_PRINCIPALS(idle_sessions_give_to_shared_pools),
