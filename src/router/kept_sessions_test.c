@@ -506,6 +506,7 @@ static void is_held_for(const char *line, size_t size, uint64_t ms)
 	exits(process(0), 0);
 	assert_true(offer_for(owner, size));
 	for (uint64_t passed = 0; passed < ms; passed += 1000) {
+		hears_nothing(process(1));
 		assert_false(process(1)->is_eof);
 		pass(1000);
 	}

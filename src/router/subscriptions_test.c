@@ -145,6 +145,30 @@ static void what_is_long_costs_no_more(void **state)
 	assert_false(subscriptions_concern(&subscriptions, slice_of(uri, sizeof(uri))));
 }
 
+/* The URI itself, or one below it in its path. */
+static void what_is_within_another(void **state)
+{
+	static const struct {
+		const char *uri, *parent;
+		bool is_within;
+	} rows[] = {
+		{ "r://a", "r://a", true },
+		{ "r://a/b", "r://a", true },
+		{ "dir/x", "dir/", true },
+		{ "dir/", "dir/", true },
+		{ "r://ab", "r://a", false },
+		{ "r://b", "r://a", false },
+		{ "r://", "r://a", false },
+		{ "x", "", false },
+		{ "", "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (subscriptions_is_within(slice_str(rows[i].uri), slice_str(rows[i].parent)) !=
+		    rows[i].is_within)
+			fail_msg("%s in %s", rows[i].uri, rows[i].parent);
+}
+
 static void there_is_only_so_much_room(void **state)
 {
 	assert_true(subscriptions_have_room(&subscriptions, SUBSCRIPTIONS_BYTES_MAX));
@@ -159,10 +183,9 @@ static void there_is_only_so_much_room(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	TEST(what_is_above_concerns),
-	TEST(it_is_as_a_list),
-	TEST(what_is_long_costs_no_more),
-	TEST(there_is_only_so_much_room),
+	TEST(what_is_above_concerns),     TEST(it_is_as_a_list),
+	TEST(what_is_long_costs_no_more), TEST(there_is_only_so_much_room),
+	TEST(what_is_within_another),
 };
 
 int main(void)

@@ -228,6 +228,18 @@ static void a_task_gives_way_to_who_waits(void **state)
 	assert_int_equal(keeper.count, 2);
 }
 
+/* What is passed on stands in one line. */
+static void results_have_no_line_breaks(void **state)
+{
+	struct asker *asker = ask(MAKE("'c'"));
+
+	begin_process(0);
+	reads_one(0);
+	says(process(0), ANSWER("2", "'resultType':'complete',\r'content':[],\r'_meta':{}"));
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	assert_null(strchr(buf_terminate(&asker->response), '\r'));
+}
+
 /* Of many, those that were told of last are kept in mind; DEF-11. */
 static void tasks_without_end_are_bounded(void **state)
 {
@@ -430,13 +442,15 @@ static void only_what_was_agreed_to_is_told(void **state)
 {
 	char *a = made("2", "a", ",'ttlMs':null"), *b = made("3", "b", ",'ttlMs':null");
 	struct asker *asker;
-	struct buf names = { 0 };
+	struct buf names = { 0 }, agreed = { 0 };
 
 	buf_printf(&names, "%s,%s", a, b);
 	asker = listen_to_tasks(buf_terminate(&names));
 	assert_non_null(strstr(fake_process_read(process(0)), q("{'taskIds':['a','b']}")));
 	says(process(0), ACKNOWLEDGED("4", "'a','c'"));
-	assert_true(has_heard(asker, "acknowledged"));
+	buf_printf(&agreed, "'notifications':{'taskIds':[%s]}", a);
+	assert_true(has_heard(asker, buf_terminate(&agreed)));
+	buf_fini(&agreed);
 	says(process(0), TOLD("4", "'b'", "working"));
 	says(process(0), TOLD("4", "'c'", "working"));
 	says(process(0), TOLD("1", "'a'", "working"));
@@ -573,6 +587,7 @@ int main(void)
 		TASK_TEST(tasks_are_rather_kept),
 		TASK_TEST(a_task_gives_way_to_who_waits),
 		TASK_TEST(tasks_without_end_are_bounded),
+		TASK_TEST(results_have_no_line_breaks),
 		TASK_TEST(short_states_bear_the_clients_id),
 		TASK_TEST(other_tasks_are_none),
 		TASK_TEST(tasks_ask_what_may_be_asked),
