@@ -966,6 +966,35 @@ static void what_is_handed_over_is_taken(void **state)
 	map_fini(&before.by_pid);
 }
 
+static void only_what_runs_and_was_used_is_handed_over(void **state)
+{
+	struct handover to = { .fds = NULL };
+	struct row *row;
+
+	run(1, A);
+	own(1, SLICE_LIT("who"));
+	children_keep_orderly(&children);
+	row = row_of(1);
+	assert_true(row_may_be_offered(&children, row));
+	row->is_inherited = false;
+	assert_false(row_may_be_offered(&children, row));
+	row->is_inherited = true;
+	row->told = TOLD_STARTED;
+	assert_false(row_may_be_offered(&children, row));
+	row->told = TOLD_NOTHING;
+	slots.slots[A].is_known = false;
+	assert_false(row_may_be_offered(&children, row));
+	slots.slots[A].is_known = true;
+	slots.table.servers[A].enabled = false;
+	assert_false(row_may_be_offered(&children, row));
+	slots.table.servers[A].enabled = true;
+	kill(row->pid, SIGKILL);
+	reap();
+	children_hand_over(&children, &to);
+	assert_int_equal(to.fd_count, 0);
+	handover_fini(&to);
+}
+
 static pid_t start_left(void)
 {
 	pid_t pid = fork();
@@ -1049,6 +1078,7 @@ int main(void)
 		TEST(others_end_in_order),
 		TEST(processes_of_one_server_are_killed),
 		TEST(what_is_handed_over_is_taken),
+		TEST(only_what_runs_and_was_used_is_handed_over),
 		TEST(what_is_of_no_server_is_killed),
 	};
 

@@ -123,7 +123,7 @@ static int state_file_read(const char *name, struct slice first_line, size_t mos
 	result = state_file_get(directory, name, most + SEAL_BYTES, &file, err);
 	if (result == 1 && unseal(buf_slice(&file), first_line, text, err) < 0)
 		result = -1;
-	if (result == 1 && text->len > most) /* without a digest */
+	if (text->len > most) /* without a digest */
 		result = error_set(err, ERROR_LIMIT, "it is too long");
 	if (result < 0)
 		text->len = before;
@@ -349,7 +349,7 @@ static void text_store_save(struct text_store *store)
 	store->written_at_ms = clock_now_ms();
 	if (result == 0)
 		result = text_store_read(store, &text, &err);
-	if (result == 0 && text.len > 0)
+	if (text.len > 0)
 		result = state_file_write(store->directory, store->name, buf_slice(&text), &err);
 	store->took_ms = (clock_monotonic_ns() - began_ns) / 1000000;
 	note_outcome(store, result, &err);

@@ -210,6 +210,47 @@ static void a_flood_is_written_now_and_then(void **state)
 	assert_int_equal(second_ms, now_ms + TEXT_STORE_PINS_MS);
 }
 
+/* The first note of several counts, and none waits for longer than it must. */
+static void a_note_is_written_soon(void **state)
+{
+	const uint64_t notes_ms[] = { 1, now_ms, now_ms + 100 * TEXT_STORE_PINS_MS };
+
+	begin_again(); /* which has written nothing yet */
+	for (size_t i = 0; i < ARRAY_LEN(notes_ms); i++) {
+		clock_freeze(now_ms = notes_ms[i]);
+		text_stores_note(&stores, IPC_TEXT_PINS);
+		assert_int_equal(text_stores_do_due(&stores), now_ms + TEXT_STORE_GATHER_MS);
+		clock_freeze(now_ms + TEXT_STORE_GATHER_MS - 1);
+		text_stores_note(&stores, IPC_TEXT_PINS);
+		assert_int_equal(text_stores_do_due(&stores), now_ms + TEXT_STORE_GATHER_MS);
+		if (i > 0) {
+			clock_freeze(now_ms += TEXT_STORE_GATHER_MS);
+			assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
+		} else {
+			begin_again();
+		}
+	}
+}
+
+/* What the program before has left is written by this one, if that has not come to it. */
+static void what_was_handed_over_is_written(void **state)
+{
+	struct handover from = { .fds = NULL };
+	struct error err;
+	int memory = dup(store->memory);
+
+	leave(0, 4, "mine");
+	text_stores_fini(&stores);
+	handover_write(&from, "memory %d pins", handover_give(&from, memory));
+	assert_int_equal(text_stores_init(&stores, &config, &from, &err), 0);
+	handover_fini(&from);
+	assert_int_equal(store->memory, memory);
+	assert_text("mine");
+	assert_int_equal(text_stores_do_due(&stores), now_ms + TEXT_STORE_GATHER_MS);
+	write_due();
+	assert_int_equal(access(path_of("pins"), F_OK), 0);
+}
+
 /* A disk that was full: nobody has to change a pin again, or to stop the daemon well, for it to be kept. */
 static void what_could_not_be_written_is_written_later(void **state)
 {
@@ -321,6 +362,13 @@ static void a_part_of_a_file_is_not_used(void **state)
 		assert_text(LOST);
 		assert_int_equal(read_file("pins.bad", bad, sizeof(bad)), -1);
 		clock_freeze(now_ms += TEXT_STORE_PINS_MS);
+	}
+	/* What is set aside is the last one. */
+	for (size_t n = 5; n < 8; n++) {
+		text_stores_fini(&stores);
+		write_file(whole, n);
+		begin_store();
+		assert_int_equal(read_file("pins.bad", bad, sizeof(bad)), n);
 	}
 	whole[30]++;
 	text_stores_fini(&stores);
@@ -444,6 +492,38 @@ static void sessions_are_of_an_address(void **state)
 	remove_sessions(&stores);
 }
 
+/* They stay while they are kept; and then nobody has them, nor hears that they cannot be saved. */
+static void sessions_are_kept_as_long_as_is_configured(void **state)
+{
+	struct config_listen one = { .address = "127.0.0.1:1" };
+	struct text_stores other;
+	struct error err;
+	char name[TEXT_STORE_NAME_BYTES];
+
+	config.keeps_sessions = true;
+	config.listen = &one;
+	config.listen_count = 1;
+	begin_again();
+	leave_sessions("of one");
+	strcpy(name, stores.items[IPC_TEXT_SESSIONS].name);
+	text_stores_renew(&stores, &config);
+	assert_int_equal(access(path_of(name), F_OK), 0);
+	stores.items[IPC_TEXT_SESSIONS].has_failed = true;
+	config.keeps_sessions = false;
+	text_stores_renew(&stores, &config);
+	assert_int_equal(access(path_of(name), F_OK), -1);
+	assert_int_equal(tell(), NOTHING_TOLD);
+	text_stores_note(&stores, IPC_TEXT_SESSIONS);
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
+	config.keeps_sessions = true;
+	assert_int_equal(text_stores_init(&other, &config, &(struct handover){ .fds = NULL }, &err),
+			 0);
+	assert_false(other.items[IPC_TEXT_SESSIONS].has_failed);
+	text_stores_fini(&other);
+	snprintf(name + strlen(name), 6, ".lock");
+	assert_int_equal(remove(path_of(name)), 0);
+}
+
 /* The number in IPC_TEXT is the gateway's, as is that of bytes. */
 static void any_number_is_taken(void **state)
 {
@@ -485,6 +565,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(one_daemon_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(sessions_are_of_an_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(sessions_are_kept_as_long_as_is_configured, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_note_is_written_soon, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_handed_over_is_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_number_is_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_no_beginning, setup,
 						teardown),
