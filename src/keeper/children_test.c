@@ -1045,6 +1045,36 @@ static void what_is_of_no_server_is_killed(void **state)
 	assert_int_equal(row_of(INHERITED_BIT | (uint64_t)pids[2])->fds[1], fds[1]);
 }
 
+/* With them what they have started. */
+static void groups_of_what_is_of_no_server_end(void **state)
+{
+	struct handover from = { .fds = NULL };
+	char path[128], byte = 0;
+	pid_t pids[2];
+	int fd;
+
+	cgroups.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/gone.%d", directory, i + 3);
+		assert_int_equal(mkdir(path, 0700), 0);
+		pids[i] = start_left();
+		handover_write(&from, "child %d -1 -1 -1 %d 77686f other gone 5", pids[i], i + 3);
+	}
+	strcat(path, "/cgroup.kill");
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(children_take_over(&children, &from), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(byte, '1');
+	snprintf(path, sizeof(path), "%s/gone.3", directory);
+	assert_int_equal(access(path, F_OK), -1);
+	handover_fini(&from);
+	close(fd);
+	close(cgroups.fd);
+	cgroups.fd = -1;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -1080,6 +1110,7 @@ int main(void)
 		TEST(what_is_handed_over_is_taken),
 		TEST(only_what_runs_and_was_used_is_handed_over),
 		TEST(what_is_of_no_server_is_killed),
+		TEST(groups_of_what_is_of_no_server_end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

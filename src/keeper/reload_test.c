@@ -432,14 +432,16 @@ static void each_change_of_a_server_is_told(void **state)
 static void the_next_configuration_is_that_of_all_parts(void **state)
 {
 	begin_with(ONE);
-	put(file, "log: {level: warn}\nservers: {a: {command: cat}, b: {command: cat, sandbox: "
-		  "{mode: landlock}}}\n");
+	put(file,
+	    "log: {level: warn}\nservers: {a: {command: cat, pin: enforce}, b: {command: cat, sandbox: "
+	    "{mode: landlock}}}\n");
 	order(1);
 	hear_config(2);
 	assert_int_equal(count_logged("server=b in_force="), 0);
 	judge(true);
 	assert_int_equal(count_logged("server=b in_force="), 1);
 	assert_int_equal(count_logged("reload_used"), 0);
+	assert_true(text_stores.items[IPC_TEXT_PINS].is_used);
 }
 
 static void what_cannot_be_kept_is_refused(void **state)
@@ -497,6 +499,7 @@ static void the_log_and_the_audit_go_elsewhere(void **state)
 	char *bad = mem_printf(TO, directory, directory, "missing/audit");
 	char *path = mem_printf("%s/log", directory);
 	struct stat found;
+	char moved[128];
 	int before;
 
 	begin_with(ONE);
@@ -522,6 +525,15 @@ static void the_log_and_the_audit_go_elsewhere(void **state)
 	assert_true(found.st_size > 0);
 	assert_non_null(strstr(audit.to, "/audit"));
 	assert_true(audit.fd >= 0);
+	/* Somebody rotates them. */
+	snprintf(moved, sizeof(moved), "%s.1", path);
+	assert_int_equal(rename(path, moved), 0);
+	snprintf(moved, sizeof(moved), "%s/audit", directory);
+	assert_int_equal(unlink(moved), 0);
+	reload_ask(&reload);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(access(moved, F_OK), 0);
+	reload.is_owed = false;
 	put(file, ONE); /* the log goes to where it goes by default */
 	order(4);
 	hear_config(1);
@@ -532,6 +544,21 @@ static void the_log_and_the_audit_go_elsewhere(void **state)
 	free(text);
 	free(bad);
 	free(path);
+}
+
+/* One that was not read yet is nobody's, and nobody waits for ever. */
+static void an_answer_takes_the_place_of_the_one_before(void **state)
+{
+	begin_with(ONE);
+	reload_answer(&reload, 5, true, SLICE_LIT("one"));
+	reload_answer(&reload, 3, false, SLICE_LIT("two"));
+	turn();
+	assert_string_equal(hear_report(5, false), "two");
+	assert_true(hears_nothing());
+	reload_answer(&reload, 2, true, SLICE_LIT("three"));
+	reload_answer(&reload, 4, true, SLICE_LIT("four"));
+	turn();
+	assert_string_equal(hear_report(4, true), "four");
 }
 
 static void what_is_judged_bad_is_not_used(void **state)
@@ -1288,6 +1315,7 @@ int main(void)
 		TEST(the_next_configuration_is_that_of_all_parts),
 		TEST(what_cannot_be_kept_is_refused),
 		TEST(the_log_and_the_audit_go_elsewhere),
+		TEST(an_answer_takes_the_place_of_the_one_before),
 		TEST(what_is_judged_bad_is_not_used),
 		TEST(whoever_fetches_goes_on_after_any_verdict),
 		TEST(nobody_fetches_without_the_issuers_in_use),
