@@ -8,6 +8,7 @@
 #include "obs/audit.h"
 #include "router/audit_call.h"
 #include "router/pool_stage.h"
+#include "router/span_stage.h"
 
 static struct audit audit;
 static int in; /* where the records come out */
@@ -214,6 +215,87 @@ static void waits_are_counted_once(void **state)
 	assert_int_equal(calls->waited.count, 2);
 }
 
+/* ---- spans ---- */
+
+#define INTERVAL_MS 100
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+
+static int setup_spans(void **state)
+{
+	setup(state);
+	router.audit = NULL;
+	router.exporter = span_stage_open(loop, INTERVAL_MS);
+	return 0;
+}
+
+static int teardown_spans(void **state)
+{
+	span_stage_close(&router.exporter);
+	return teardown(state);
+}
+
+/* So many of the two spans of the call have this attribute. */
+static void has_attribute(const char *name, const char *value, size_t expected)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *found = span_stage_attribute(i, name);
+
+		if (found == NULL)
+			continue;
+		assert_string_equal(found, value);
+		count++;
+	}
+	if (count != expected)
+		fail_msg("%s: %zu", name, count);
+}
+
+/* Each call has two spans, which say what it was, and how it ended; its process is told of the trace. */
+static void spans_say_how_calls_end(void **state)
+{
+	static const struct {
+		const char *answer;
+		enum call_status status;
+		const char *code; /* NULL: none */
+	} rows[] = {
+		{ "'result':{'ok':1}", CALL_OK, NULL },
+		{ "'result':{'isError':true}", CALL_TOOL_ERROR, NULL },
+		{ "'error':{'code':-1,'message':'m'}", CALL_ERROR, "-1" },
+		{ NULL, CALL_FAILED, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char line[200];
+
+		ask("{'jsonrpc':'2.0','id':'x','method':'tools/call','params':{'name':'\\u0074','_meta':{"
+		    "'traceparent':'00-" TRACE "-b7ad6b7169203331-01'}}}");
+		assert_non_null(
+			strstr(fake_process_read(process(0)), "\"traceparent\":\"00-" TRACE));
+		if (rows[i].answer != NULL) {
+			snprintf(line, sizeof(line), "{'jsonrpc':'2.0','id':%zu,%s}", i + 2,
+				 rows[i].answer);
+			says(process(0), line);
+		} else {
+			pass(60000);
+		}
+		pass(INTERVAL_MS);
+		assert_int_equal(span_stage_take(), 2);
+		has_attribute("mcp.method.name", "tools/call", 2);
+		has_attribute("gen_ai.tool.name", "t", 2);
+		has_attribute("gen_ai.prompt.name", "", 0);
+		has_attribute("mcpgated.server", "test", 2);
+		has_attribute("jsonrpc.request.id", "x", 1);
+		has_attribute("mcpgated.front", "streamable", 1);
+		has_attribute("mcpgated.era", "legacy", 1);
+		has_attribute("mcpgated.status", call_status_name(rows[i].status), 1);
+		has_attribute("rpc.response.status_code", rows[i].code,
+			      rows[i].code != NULL ? 2 : 0);
+		has_attribute("mcpgated.reason", reason_get(REASON_TIMEOUT)->text,
+			      rows[i].status == CALL_FAILED);
+	}
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -226,6 +308,8 @@ int main(void)
 		TEST(not_all_is_recorded),
 		TEST(calls_without_an_id_are_recorded),
 		TEST(waits_are_counted_once),
+		cmocka_unit_test_setup_teardown(spans_say_how_calls_end, setup_spans,
+						teardown_spans),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -50,7 +50,8 @@ src_router_reclaim_test_SOURCES = src/router/reclaim_test.c $(CLIENT_STAGE)
 src_router_reclaim_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(CLIENT_STAGE)
 check_PROGRAMS += src/router/process_slots_test src/router/call_record_test
-src_router_call_record_test_SOURCES = src/router/call_record_test.c $(POOL_STAGE)
+src_router_call_record_test_SOURCES = src/router/call_record_test.c src/router/span_stage.c src/router/span_stage.h \
+	src/trace/fake_fetcher.c src/trace/fake_fetcher.h $(POOL_STAGE)
 src_router_call_record_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_process_slots_test_SOURCES = src/router/process_slots_test.c $(POOL_STAGE)
 src_router_process_slots_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
