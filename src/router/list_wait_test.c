@@ -138,7 +138,7 @@ static void waiting_calls_are_bounded(void **state)
 {
 	struct front *first, *second, *third;
 
-	servers[0].conf.queue_max = 2 * sizeof(CALL("1"));
+	servers[0].conf.queue_max = 2 * (sizeof(CALL("1")) - 1); /* just two */
 	first = request(client, CALL("1"));
 	second = request(client, CALL("2"));
 	third = request(client, CALL("3"));
@@ -148,11 +148,13 @@ static void waiting_calls_are_bounded(void **state)
 	third = request(client, CALL("4"));
 	is_failed(request(client, CALL("5")), REASON_OVER_LIMIT);
 	is_open(third);
+	servers[0].conf.queue_max = 100000; /* of the process */
 	says(server, PAGE("2", ""));
 	is_open(first);
 	hears(server, CALL("3"));
 	hears(server, CALL("4"));
 	says(server, CHANGED("tools"));
+	servers[0].conf.queue_max = 2 * (sizeof(CALL("1")) - 1);
 	request(client, CALL("6"));
 	request(client, CALL("7"));
 	is_failed(request(client, CALL("8")), REASON_OVER_LIMIT);
