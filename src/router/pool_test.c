@@ -2355,6 +2355,8 @@ static void who_has_none_grows_first(void **state)
 	exits(process(1), 0);
 	get_ready(2);
 	assert_int_equal(front->ending, ENDING_RESPONSE);
+	/* And is the last in turn now. */
+	assert_ptr_equal(router.slots.pools.prev, &front->call.client->pool->link);
 	principal_unref(&third);
 }
 

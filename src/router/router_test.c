@@ -1870,6 +1870,30 @@ static void what_has_to_be_declared(void **state)
 	buf_fini(&out);
 }
 
+/* SEC-65: what another process of the server says of itself waits for approval: no client gets it. */
+static void unapproved_instructions_are_not_shown(void **state)
+{
+	static const char *const said[] = { "'first'", "'other'" };
+
+	servers[0].conf.pin = PIN_ENFORCE;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		struct front *front = open_session(INITIALIZE_WITH(""));
+		char text[300];
+
+		assert_non_null(fake_process_read(process(i)));
+		snprintf(
+			text, sizeof(text),
+			"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':"
+			"{},'serverInfo':{'name':'s','version':'1'},'instructions':%s}}",
+			said[i]);
+		says(process(i), text);
+		assert_int_equal(front->ending, ENDING_RESPONSE);
+		assert_int_equal(strstr(buf_terminate(&front->response), "instructions") != NULL,
+				 i == 0);
+		assert_non_null(strstr(front->response.data, "serverInfo"));
+	}
+}
+
 /* UTIL-PROG-01: also with fractions; but what is longer than any number is none. */
 static void odd_progress_is_dropped(void **state)
 {
@@ -2123,6 +2147,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(odd_progress_is_dropped),
 	TEST(only_elicitations_are_ended),
 	TEST(older_clients_hear_of_no_tasks),
+	TEST(unapproved_instructions_are_not_shown),
 	TEST(initialize_is_never_cancelled),
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
