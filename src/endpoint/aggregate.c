@@ -111,20 +111,33 @@ static void note_news(struct aggregate *a)
 
 /* ---- to the client ---- */
 
-static void deliver(struct aggregate *a, struct slice text)
+/* may_pause: anything may end meanwhile. leg: the one that answers, perhaps with a task; NULL: none. */
+static void hand_up(struct aggregate *a, struct slice text, bool may_pause, const struct leg *leg)
 {
+	bool gave_way = a->upstream.gives_way; /* this may be in the middle of another one */
+	struct json task = { .type = JSON_ABSENT };
 	struct envelope env;
 	int result;
 
-	if (a->upstream.state == UPSTREAM_CLOSED)
-		return;
-	upstream_on_sign_of_life(&a->upstream);
-	if (a->upstream.gives_way)
+	if (may_pause)
 		aside_open();
 	result = scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, NULL);
+	if (leg != NULL && result == 0 && env.made_task.type == JSON_OBJECT)
+		task = scan_member(env.made_task.text, SLICE_LIT("taskId"));
 	aside_close();
-	if (result == 0 && a->upstream.state != UPSTREAM_CLOSED)
-		upstream_on_message(&a->upstream, &env);
+	if (result < 0 || a->upstream.state == UPSTREAM_CLOSED)
+		return;
+	if (task.type == JSON_STRING)
+		text_set_push(&a->tasks[leg->index], task.text);
+	upstream_on_sign_of_life(&a->upstream);
+	a->upstream.gives_way = may_pause;
+	upstream_on_message(&a->upstream, &env);
+	a->upstream.gives_way = gave_way;
+}
+
+static void deliver(struct aggregate *a, struct slice text)
+{
+	hand_up(a, text, false, NULL);
 }
 
 static void deliver_error(struct aggregate *a, struct slice id, int code, const char *message)
@@ -500,13 +513,14 @@ static void gather_give_one(struct gather *gather, struct slice line)
 {
 	bool searches = gather->aggregate->upstream.server->conf.searches;
 	struct slice id = slice_cut(&line, '\t'), result = buf_slice(&gather->result);
-	at_end(buf_fini) struct buf found = { 0 };
+	at_end(buf_fini) struct buf found = { 0 }, text = { 0 };
 
 	if (line.n > 0)
 		search_append_found(result, line, &found);
 	if (searches && gather->kind == CATALOGUE_TOOLS)
 		result = line.n > 0 ? buf_slice(&found) : search_tools;
-	deliver_result(gather->aggregate, id, result);
+	write_result(&text, id, result);
+	hand_up(gather->aggregate, buf_slice(&text), true, NULL);
 }
 
 /* Many may wait for a long list, and more come: that takes several turns. */
@@ -546,12 +560,10 @@ static void gather_on_joining(struct aside *aside)
 	struct gather *gather = container_of(aside, struct gather, joining);
 	struct aggregate *a = gather->aggregate;
 
-	a->upstream.gives_way = true;
 	if (gather->result.len == 0)
 		gather_join(gather);
 	if (!a->is_stopped && !gather_is_outdated(gather))
 		gather_give(gather);
-	a->upstream.gives_way = false;
 	look_again(a);
 }
 
@@ -707,26 +719,13 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 {
 	struct aggregate *a = call->arg;
 	struct call *own = find_call(a, call);
-	struct envelope env;
 
 	if (own != NULL)
 		own->missing |= call->call.missing;
-	if (reason == REASON_CANCELLED || a->upstream.state == UPSTREAM_CLOSED)
-		return;
-	if (response.n == 0) {
+	if (response.n > 0)
+		hand_up(a, response, call->call.may_pause, call->leg);
+	else if (reason != REASON_CANCELLED)
 		deliver_reason(a, call->call.id, reason, call->leg->name);
-		return;
-	}
-	if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, NULL) < 0)
-		return; /* cannot happen: it was written for a client */
-	if (env.made_task.type == JSON_OBJECT) {
-		struct json task = scan_member(env.made_task.text, SLICE_LIT("taskId"));
-
-		if (task.type == JSON_STRING)
-			text_set_push(&a->tasks[call->leg->index], task.text);
-	}
-	upstream_on_sign_of_life(&a->upstream);
-	upstream_on_message(&a->upstream, &env);
 }
 
 /* Passes the request on to the leg, with `span` (unless it is empty) replaced. False: it waits. */

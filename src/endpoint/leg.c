@@ -408,12 +408,12 @@ static void end_call(struct leg_call *leg_call, struct slice response, enum reas
 	struct legs *legs = leg_call->leg->legs;
 
 	CHECK((response.n > 0) == (reason == REASON_NONE));
+	list_remove(&leg_call->link); /* it is over, and what is told of that may give way */
 	reader_on_wake(&leg_call->leg->reader); /* in the order in which the server wrote it */
 	if (leg_call->on_answer != NULL && !legs->is_ended)
 		leg_call->on_answer(leg_call, response, reason);
 	else if (leg_call->on_answer == on_opened && response.n > 0)
 		session_end(leg_call->call.client->session, REASON_SESSION_END);
-	list_remove(&leg_call->link);
 	access_fini(&leg_call->access);
 	loop_defer_free(legs->loop, leg_call);
 }

@@ -329,7 +329,6 @@ void search_append_found(struct slice result, struct slice arguments, struct buf
 			  NULL);
 	for (size_t i = 0; i < search.count; i++)
 		read_tool(&search, &search.entries[i]);
-	aside_close();
 	rank(&search);
 	qsort(search.entries, search.count, sizeof(*search.entries), compare);
 	text.len = 0;
@@ -338,6 +337,7 @@ void search_append_found(struct slice result, struct slice arguments, struct buf
 		buf_printf(&text, "None of %zu tools fits these words; try others.", search.count);
 	}
 	append_text(buf_slice(&text), false, out);
+	aside_close();
 	buf_fini(&search.room);
 	free(search.entries);
 }

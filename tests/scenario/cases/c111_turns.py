@@ -113,6 +113,23 @@ joined("tools", SMALL)
 joined("resources", FILE)
 
 
+def found(t):
+    """Whole definitions, in a text."""
+    answer = t.session("all").ask("tools/call", {"name": "find_tool", "arguments": {"query": "abc", "limit": 20}}, timeout=60)
+    ok(len(answer["result"]["content"][0]["text"]) > RESPONSE // 3, "true", "all of them", str(answer)[:300])
+
+
+def long_tools():
+    for i in range(20):
+        yield from (["write", '%s{"name":"abc%d","inputSchema":{"type":"object"},"description":"' % ("," if i else "", i)],
+                    ["fill", "\\n", RESPONSE // 80], ["write", '"}'])
+
+
+LONG_TOOLS = {"on": {"tools/list": [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"tools":['], *long_tools(), ["write", "]}}\n"]]}}
+define("list_searched", {"main": {"script": LONG_TOOLS, "isolation": "shared", "pool": {"max": 1}}}, found,
+       {"endpoints": {"all": {"servers": ["main"], "search": True}}})
+
+
 HALVES = {name: {"script": listing("tools", SMALL, RESPONSE // 2), "isolation": "shared", "pool": {"max": 1}} for name in "ab"}
 
 
@@ -194,6 +211,17 @@ def long_error(t):
 
 
 define("rewritten_error", {"main": {"script": {}, "isolation": "shared", "pool": {"max": 1}, "era": "legacy"}}, long_error)
+
+
+def of_a_leg(t):
+    """An answer that an endpoint passes on."""
+    steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"structuredContent":{"x":['], ["fill", "1,", RESPONSE // 2 - 1000],
+             ["write", '1]}}}\n']]
+    answer = t.session("all").ask("tools/call", {"name": "main__do", "arguments": {"steps": steps}}, timeout=60)
+    ok("result" in answer and len(answer["result"]["structuredContent"]["x"]) > RESPONSE // 5, "true", "it came", str(answer)[:300])
+
+
+define("answer_of_a_leg", {"main": {"script": {}, "isolation": "shared", "pool": {"max": 1}}}, of_a_leg, {"endpoints": {"all": {"servers": ["main"]}}})
 
 
 # ---- calls ----
