@@ -26,7 +26,7 @@ static const struct {
 	enum http_method method;
 	/* One of the two; the other is NULL. */
 	void (*report)(const struct admin *admin, struct buf *out);
-	struct http_exchange *(*command)(const struct inquiry *inquiry);
+	struct http_exchange *(*command)(const struct admin_request *asked);
 	enum page_use page; /* what it is at admin.page */
 } rows[] = {
 	{ SLICE("/status"), HTTP_GET, reports_status, NULL, PAGE_NOTHING },
@@ -61,17 +61,17 @@ static bool wants_open_metrics(const struct http_request *request)
 	return http_has(request, HTTP_ACCEPT) && memmem(accept.p, accept.n, name.p, name.n) != NULL;
 }
 
-static void answer_metrics(const struct inquiry *inquiry)
+static void answer_metrics(const struct admin_request *asked)
 {
-	bool is_open = wants_open_metrics(inquiry->http);
+	bool is_open = wants_open_metrics(asked->http);
 	at_end(buf_fini) struct buf body = { 0 };
 
-	if (inquiry->http->method != HTTP_GET) {
-		admin_reply_error(inquiry->conn, 405, "/metrics takes GET");
+	if (asked->http->method != HTTP_GET) {
+		admin_reply_error(asked->conn, 405, "/metrics takes GET");
 		return;
 	}
-	reports_metrics(inquiry->admin, is_open, &body);
-	admin_reply(inquiry->conn, 200, is_open ? open_metrics_type : metrics_type, &body);
+	reports_metrics(asked->admin, is_open, &body);
+	admin_reply(asked->conn, 200, is_open ? open_metrics_type : metrics_type, &body);
 }
 
 static size_t find_row(struct slice path)
@@ -83,21 +83,21 @@ static size_t find_row(struct slice path)
 	return i;
 }
 
-static struct http_exchange *serve_row(const struct inquiry *inquiry, size_t i)
+static struct http_exchange *serve_row(const struct admin_request *asked, size_t i)
 {
 	at_end(buf_fini) struct buf body = { 0 };
 
 	CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
-	if (rows[i].method != inquiry->http->method) {
-		admin_reply_error(inquiry->conn, 405,
+	if (rows[i].method != asked->http->method) {
+		admin_reply_error(asked->conn, 405,
 				  rows[i].method == HTTP_GET ? "a report takes GET" :
 							       "a command takes POST");
 		return NULL;
 	}
 	if (rows[i].command != NULL)
-		return rows[i].command(inquiry);
-	rows[i].report(inquiry->admin, &body);
-	admin_reply_json(inquiry->conn, 200, &body);
+		return rows[i].command(asked);
+	rows[i].report(asked->admin, &body);
+	admin_reply_json(asked->conn, 200, &body);
 	return NULL;
 }
 
@@ -107,7 +107,7 @@ static struct http_exchange *admin_on_request(struct http_handler *handler, stru
 {
 	struct admin *admin = container_of(handler, struct admin, handler);
 	struct http_handler *mcp = admin->conf.mcp;
-	const struct inquiry inquiry = { admin, conn, request, true };
+	const struct admin_request asked = { admin, conn, request, true };
 	const char *stranger = page_find_stranger(request);
 	size_t i = find_row(request->path);
 
@@ -116,10 +116,10 @@ static struct http_exchange *admin_on_request(struct http_handler *handler, stru
 	if (stranger != NULL)
 		admin_reply_error(conn, 403, stranger);
 	else if (slice_is_equal(request->path, SLICE_LIT("/metrics")))
-		answer_metrics(&inquiry);
+		answer_metrics(&asked);
 	else if (i < ARRAY_LEN(rows))
-		return serve_row(&inquiry, i);
-	else if (!page_reply_file(&inquiry))
+		return serve_row(&asked, i);
+	else if (!page_reply_file(&asked))
 		admin_reply_error(conn, 404, "there is nothing at this path; see mcpgatectl(1)");
 	return NULL;
 }
@@ -141,15 +141,15 @@ static struct http_exchange *page_on_request(struct http_handler *handler, struc
 					     const struct http_request *request)
 {
 	struct admin *admin = container_of(handler, struct admin, page_handler);
-	const struct inquiry inquiry = { admin, conn, request,
-					 page_has_token(admin->page_token, request) };
+	const struct admin_request asked = { admin, conn, request,
+					     page_has_token(admin->page_token, request) };
 	const char *stranger = page_find_stranger(request);
 	size_t i = find_row(request->path);
 	enum page_use use = i < ARRAY_LEN(rows) ? rows[i].page : PAGE_NOTHING;
 
 	if (stranger != NULL) {
 		admin_reply_error(conn, 403, stranger);
-	} else if (!inquiry.may_order &&
+	} else if (!asked.may_order &&
 		   (use == PAGE_ORDERS || http_has(request, HTTP_AUTHORIZATION))) {
 		note_wrong_token(admin);
 		admin_reply_error(conn, 403,
@@ -157,8 +157,8 @@ static struct http_exchange *page_on_request(struct http_handler *handler, struc
 					  "the token is not that of admin.page_token" :
 					  "there is no admin.page_token: this address only shows");
 	} else if (use != PAGE_NOTHING) {
-		return serve_row(&inquiry, i);
-	} else if (!page_reply_file(&inquiry)) {
+		return serve_row(&asked, i);
+	} else if (!page_reply_file(&asked)) {
 		admin_reply_error(conn, 404,
 				  "there is nothing at this path: this is the address of "
 				  "the status page");
@@ -176,13 +176,13 @@ static struct http_exchange *metrics_on_request(struct http_handler *handler,
 						struct http_conn *conn,
 						const struct http_request *request)
 {
-	const struct inquiry inquiry = { container_of(handler, struct admin, metrics_handler), conn,
-					 request, false };
+	const struct admin_request asked = { container_of(handler, struct admin, metrics_handler),
+					     conn, request, false };
 
 	if (is_from_page(request))
 		admin_reply_error(conn, 403, "this address is for programs of this machine");
 	else if (slice_is_equal(request->path, SLICE_LIT("/metrics")))
-		answer_metrics(&inquiry);
+		answer_metrics(&asked);
 	else
 		admin_reply_error(conn, 404, "this address has /metrics and nothing else");
 	return NULL;

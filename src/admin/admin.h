@@ -69,7 +69,7 @@ struct admin {
 };
 
 /* A request from the operator. */
-struct inquiry {
+struct admin_request {
 	struct admin *admin;
 	struct http_conn *conn;
 	const struct http_request *http;
@@ -96,7 +96,7 @@ void admin_leave(struct admin *admin);
  * Each answers at once, or returns the exchange that answers: what needs the body of its request, or takes time.
  */
 
-typedef struct http_exchange *command_fn(const struct inquiry *inquiry);
+typedef struct http_exchange *command_fn(const struct admin_request *asked);
 
 /* Replaces a server's processes; ends a session, by the beginning of its id; stops the daemon. */
 command_fn command_restart, command_end_session, command_drain;

@@ -17,6 +17,8 @@ static struct http_server *front;
 static struct http_handler handler;
 static struct buf out;
 
+static const struct frontend_conf no_rules;
+
 static int setup(void **state)
 {
 	static const struct slice paths[] = { SLICE("/a/mcp"), SLICE("/b\"\x1b/mcp") };
@@ -38,6 +40,7 @@ static int setup(void **state)
 						 .fleet = &fleet,
 						 .paths = paths,
 						 .auth_mode = "none",
+						 .client_frontend = &no_rules,
 						 .front = front,
 						 .version = "9" });
 	return 0;
@@ -103,7 +106,7 @@ static void parameters_are_found(void **state)
 static void servers_are_reported(void **state)
 {
 	reports_status(&admin, &out);
-	assert_has("\"version\":\"9\",\"upgrade\":null,\"state\":\"serving\"");
+	assert_has("\"version\":\"9\",\"node\":null,\"upgrade\":null,\"state\":\"serving\"");
 	assert_has("\"sessions\":0,\"sessions_max\":7");
 	assert_has("{\"name\":\"a\",\"state\":\"idle\",\"path\":\"/a/mcp\"");
 	assert_has("\"path\":\"/b\\\"\\u001B/mcp\"");

@@ -44,16 +44,16 @@ static struct slice parameter_of(struct slice query, const char *name)
 }
 
 /* NULL: there is none, and the answer has said so. */
-static struct server *need_server(const struct inquiry *inquiry)
+static struct server *need_server(const struct admin_request *asked)
 {
-	struct slice name = parameter_of(inquiry->http->query, "server");
-	struct server *server = find_server(inquiry->admin, name);
+	struct slice name = parameter_of(asked->http->query, "server");
+	struct server *server = find_server(asked->admin, name);
 
 	if (name.n == 0)
-		admin_reply_error(inquiry->conn, 400, "the parameter server=NAME is missing");
+		admin_reply_error(asked->conn, 400, "the parameter server=NAME is missing");
 	else if (server == NULL)
-		admin_reply_no_server(inquiry->conn, inquiry->admin->conf.servers,
-				      inquiry->admin->conf.server_count, name);
+		admin_reply_no_server(asked->conn, asked->admin->conf.servers,
+				      asked->admin->conf.server_count, name);
 	return server;
 }
 
@@ -111,12 +111,12 @@ static const struct http_exchange_ops order_ops = {
 	.on_gone = order_on_gone,
 };
 
-static struct http_exchange *order_new(const struct inquiry *inquiry, order_take_fn *take)
+static struct http_exchange *order_new(const struct admin_request *asked, order_take_fn *take)
 {
 	struct order *order = mem_zalloc(sizeof(*order));
 
 	order->exchange.ops = &order_ops;
-	order->admin = inquiry->admin;
+	order->admin = asked->admin;
 	order->take = take;
 	list_init(&order->link);
 	timer_init(&order->patience, order_on_timeout);
@@ -127,15 +127,15 @@ static struct http_exchange *order_new(const struct inquiry *inquiry, order_take
 
 #define ID_PREFIX_MIN 4 /* of a session, as many as have to be given */
 
-struct http_exchange *command_restart(const struct inquiry *inquiry)
+struct http_exchange *command_restart(const struct admin_request *asked)
 {
-	struct server *server = need_server(inquiry);
+	struct server *server = need_server(asked);
 	size_t count;
 
 	if (server == NULL)
 		return NULL;
 	if (server_is_endpoint(&server->conf)) {
-		admin_reply_error(inquiry->conn, 409,
+		admin_reply_error(asked->conn, 409,
 				  "this is an endpoint over several servers, and has no processes; "
 				  "restart its servers");
 		return NULL;
@@ -143,15 +143,15 @@ struct http_exchange *command_restart(const struct inquiry *inquiry)
 	count = report_restart(server);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", server->conf.name),
 	    LOG_INT("processes", count));
-	admin_reply_number(inquiry->conn, "restarted", count);
+	admin_reply_number(asked->conn, "restarted", count);
 	return NULL;
 }
 
 /* The id's beginning is enough if only one live session has it. */
-struct http_exchange *command_end_session(const struct inquiry *inquiry)
+struct http_exchange *command_end_session(const struct admin_request *asked)
 {
-	const struct session_set *sessions = &inquiry->admin->conf.router->sessions;
-	struct slice prefix = parameter_of(inquiry->http->query, "id");
+	const struct session_set *sessions = &asked->admin->conf.router->sessions;
+	struct slice prefix = parameter_of(asked->http->query, "id");
 	struct session *found = NULL;
 	size_t count = 0;
 
@@ -166,26 +166,26 @@ struct http_exchange *command_end_session(const struct inquiry *inquiry)
 	}
 	if (prefix.n < ID_PREFIX_MIN) {
 		admin_reply_error(
-			inquiry->conn, 400,
+			asked->conn, 400,
 			"an id needs at least 4 characters; mcpgatectl sessions lists them");
 	} else if (count != 1) {
-		admin_reply_error(inquiry->conn, count == 0 ? 404 : 409,
+		admin_reply_error(asked->conn, count == 0 ? 404 : 409,
 				  count == 0 ? "no session has such an id" :
 					       "more than one session has an id that begins so");
 	} else {
 		LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
 		    LOG_SLICE("session", session_shown_id(found)));
 		session_end(found, REASON_OPERATOR);
-		admin_reply_number(inquiry->conn, "ended", 1);
+		admin_reply_number(asked->conn, "ended", 1);
 	}
 	return NULL;
 }
 
-struct http_exchange *command_drain(const struct inquiry *inquiry)
+struct http_exchange *command_drain(const struct admin_request *asked)
 {
 	LOG(ADMIN_COMMAND, LOG_STR("command", "drain"));
-	admin_reply_number(inquiry->conn, "calls", inquiry->admin->conf.router->calls);
-	inquiry->admin->conf.on_drain();
+	admin_reply_number(asked->conn, "calls", asked->admin->conf.router->calls);
+	asked->admin->conf.on_drain();
 	return NULL;
 }
 
@@ -306,27 +306,27 @@ static bool take_denial(struct order *order, struct http_conn *conn, struct slic
 	return true;
 }
 
-struct http_exchange *command_deny_add(const struct inquiry *inquiry)
+struct http_exchange *command_deny_add(const struct admin_request *asked)
 {
-	const struct admin_conf *conf = &inquiry->admin->conf;
+	const struct admin_conf *conf = &asked->admin->conf;
 
 	CHECK(conf->on_deny_list != NULL && conf->client_frontend != NULL);
-	return order_new(inquiry, take_denial);
+	return order_new(asked, take_denial);
 }
 
-struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
+struct http_exchange *command_deny_remove(const struct admin_request *asked)
 {
-	struct admin *admin = inquiry->admin;
+	struct admin *admin = asked->admin;
 	uint64_t number;
 
-	if (text_parse_u64(parameter_of(inquiry->http->query, "number"), &number) < 0 ||
+	if (text_parse_u64(parameter_of(asked->http->query, "number"), &number) < 0 ||
 	    !deny_list_remove(deny_list_of(admin), number)) {
-		admin_reply_error(inquiry->conn, 404, "there is no entry of this number");
+		admin_reply_error(asked->conn, 404, "there is no entry of this number");
 		return NULL;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-remove"), LOG_INT("number", number));
 	admin->conf.on_deny_list();
-	admin_reply_number(inquiry->conn, "removed", number);
+	admin_reply_number(asked->conn, "removed", number);
 	return NULL;
 }
 
@@ -376,11 +376,11 @@ static void add_shadow(const struct shadow *shadow, void *arg)
 }
 
 /* Of this server, or of all; those that wait have both texts, as far as they are kept. */
-struct http_exchange *command_pins(const struct inquiry *inquiry)
+struct http_exchange *command_pins(const struct admin_request *asked)
 {
-	const struct admin *admin = inquiry->admin;
-	bool is_one = parameter_of(inquiry->http->query, "server").n > 0;
-	const struct server *server = is_one ? need_server(inquiry) : NULL;
+	const struct admin *admin = asked->admin;
+	bool is_one = parameter_of(asked->http->query, "server").n > 0;
+	const struct server *server = is_one ? need_server(asked) : NULL;
 	at_end(buf_fini) struct buf out = { 0 };
 	struct shadow_list shadows = { server, &out };
 
@@ -401,7 +401,7 @@ struct http_exchange *command_pins(const struct inquiry *inquiry)
 	value_list_next(&out, "shadows");
 	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &shadows);
 	value_list_end(&out);
-	admin_reply_json(inquiry->conn, 200, &out);
+	admin_reply_json(asked->conn, 200, &out);
 	return NULL;
 }
 
@@ -432,10 +432,10 @@ static bool has_digest(const struct pin *pin, struct slice hex)
  * Decides on the definition with this number, if it still waits with this digest: nothing is
  * decided that the operator has not seen.
  */
-static void decide_on_pin(const struct inquiry *inquiry, bool is_approved)
+static void decide_on_pin(const struct admin_request *asked, bool is_approved)
 {
-	struct slice query = inquiry->http->query;
-	struct server *server = need_server(inquiry);
+	struct slice query = asked->http->query;
+	struct server *server = need_server(asked);
 	struct pin *pin;
 	uint64_t decided;
 
@@ -443,7 +443,7 @@ static void decide_on_pin(const struct inquiry *inquiry, bool is_approved)
 		return;
 	pin = find_number(&server->pins, parameter_of(query, "number"));
 	if (pin == NULL || !has_digest(pin, parameter_of(query, "digest"))) {
-		admin_reply_error(inquiry->conn, 409,
+		admin_reply_error(asked->conn, 409,
 				  "it does not wait any more, or is another definition by now; "
 				  "look again");
 		return;
@@ -457,19 +457,19 @@ static void decide_on_pin(const struct inquiry *inquiry, bool is_approved)
 	else
 		pins_reject(&server->pins, pin);
 	pin_memory_save(server->pin_memory);
-	router_note_decision(inquiry->admin->conf.router, server);
-	admin_reply_number(inquiry->conn, is_approved ? "approved" : "rejected", decided);
+	router_note_decision(asked->admin->conf.router, server);
+	admin_reply_number(asked->conn, is_approved ? "approved" : "rejected", decided);
 }
 
-struct http_exchange *command_pins_approve(const struct inquiry *inquiry)
+struct http_exchange *command_pins_approve(const struct admin_request *asked)
 {
-	decide_on_pin(inquiry, true);
+	decide_on_pin(asked, true);
 	return NULL;
 }
 
-struct http_exchange *command_pins_reject(const struct inquiry *inquiry)
+struct http_exchange *command_pins_reject(const struct admin_request *asked)
 {
-	decide_on_pin(inquiry, false);
+	decide_on_pin(asked, false);
 	return NULL;
 }
 
@@ -510,14 +510,14 @@ static bool take_upgrade(struct order *order, not_used struct http_conn *conn,
 	return begin_reload(order, true);
 }
 
-struct http_exchange *command_reload(const struct inquiry *inquiry)
+struct http_exchange *command_reload(const struct admin_request *asked)
 {
-	return order_new(inquiry, take_reload);
+	return order_new(asked, take_reload);
 }
 
-struct http_exchange *command_upgrade(const struct inquiry *inquiry)
+struct http_exchange *command_upgrade(const struct admin_request *asked)
 {
-	return order_new(inquiry, take_upgrade);
+	return order_new(asked, take_upgrade);
 }
 
 static struct json_t *describe_reload(bool is_used, struct slice report)
@@ -692,15 +692,15 @@ static struct http_exchange *follow_logs(struct server *server)
 	return &follower->exchange;
 }
 
-struct http_exchange *command_logs(const struct inquiry *inquiry)
+struct http_exchange *command_logs(const struct admin_request *asked)
 {
-	struct server *server = need_server(inquiry);
+	struct server *server = need_server(asked);
 
 	if (server == NULL)
 		return NULL;
-	if (slice_is_equal(parameter_of(inquiry->http->query, "follow"), SLICE_LIT("1")))
+	if (slice_is_equal(parameter_of(asked->http->query, "follow"), SLICE_LIT("1")))
 		return follow_logs(server);
-	admin_reply_value(inquiry->conn, 200, describe_lines(server));
+	admin_reply_value(asked->conn, 200, describe_lines(server));
 	return NULL;
 }
 
@@ -1041,8 +1041,8 @@ static bool take_question(struct order *order, struct http_conn *conn, struct sl
 	return true;
 }
 
-struct http_exchange *command_can(const struct inquiry *inquiry)
+struct http_exchange *command_can(const struct admin_request *asked)
 {
-	CHECK(inquiry->admin->conf.client_frontend != NULL);
-	return order_new(inquiry, take_question);
+	CHECK(asked->admin->conf.client_frontend != NULL);
+	return order_new(asked, take_question);
 }

@@ -124,20 +124,20 @@ static const struct http_exchange_ops viewer_ops = {
 	.on_gone = viewer_on_gone,
 };
 
-struct http_exchange *viewers_join(const struct inquiry *inquiry)
+struct http_exchange *viewers_join(const struct admin_request *asked)
 {
-	struct viewers *viewers = &inquiry->admin->viewers;
+	struct viewers *viewers = &asked->admin->viewers;
 	struct viewer *viewer;
 
 	CHECK(viewers->count <= VIEWERS_MAX);
 	if (viewers->count == VIEWERS_MAX) {
-		admin_reply_error(inquiry->conn, 503, "too many look at the page already");
+		admin_reply_error(asked->conn, 503, "too many look at the page already");
 		return NULL;
 	}
 	viewers->count++;
 	viewer = mem_zalloc(sizeof(*viewer));
 	viewer->exchange.ops = &viewer_ops;
-	viewer->admin = inquiry->admin;
+	viewer->admin = asked->admin;
 	list_init(&viewer->link);
 	return &viewer->exchange;
 }
@@ -214,24 +214,24 @@ const char *page_find_stranger(const struct http_request *request)
 	return NULL;
 }
 
-bool page_reply_file(const struct inquiry *inquiry)
+bool page_reply_file(const struct admin_request *asked)
 {
 	for (size_t i = 0; i < page_file_count; i++) {
 		const struct page_file *file = &page_files[i];
 		struct slice part = slice_of((const char *)file->bytes, file->size);
 
 		CHECK(file->size > 0 && file->path[0] == '/');
-		if (!slice_is_equal(inquiry->http->path, slice_str(file->path)))
+		if (!slice_is_equal(asked->http->path, slice_str(file->path)))
 			continue;
-		if (inquiry->http->method != HTTP_GET)
-			admin_reply_error(inquiry->conn, 405, "the page takes GET");
+		if (asked->http->method != HTTP_GET)
+			admin_reply_error(asked->conn, 405, "the page takes GET");
 		else
-			http_reply(inquiry->conn, &(struct http_reply){ .status = 200,
-									.content_type = file->type,
-									.fields = &page_fields,
-									.field_count = 1,
-									.parts = &part,
-									.part_count = 1 });
+			http_reply(asked->conn, &(struct http_reply){ .status = 200,
+								      .content_type = file->type,
+								      .fields = &page_fields,
+								      .field_count = 1,
+								      .parts = &part,
+								      .part_count = 1 });
 		return true;
 	}
 	return false;
@@ -252,10 +252,10 @@ bool page_has_token(const char *hash, const struct http_request *request)
 	return CRYPTO_memcmp(wanted, shown, sizeof(wanted)) == 0;
 }
 
-struct http_exchange *page_tell_access(const struct inquiry *inquiry)
+struct http_exchange *page_tell_access(const struct admin_request *asked)
 {
-	admin_reply_value(inquiry->conn, 200,
-			  value_pack("{s:b, s:b}", "orders", inquiry->may_order, "token",
-				     !inquiry->may_order && inquiry->admin->page_token != NULL));
+	admin_reply_value(asked->conn, 200,
+			  value_pack("{s:b, s:b}", "orders", asked->may_order, "token",
+				     !asked->may_order && asked->admin->page_token != NULL));
 	return NULL;
 }

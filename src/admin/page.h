@@ -17,7 +17,7 @@
 
 struct http_exchange;
 struct http_request;
-struct inquiry;
+struct admin_request;
 
 /*
  * ---- viewers ----
@@ -47,7 +47,7 @@ void viewers_fini(struct viewers *viewers);
  * Returns the exchange that sends the snapshots. NULL: there are too many viewers, and the request
  * has been answered.
  */
-struct http_exchange *viewers_join(const struct inquiry *inquiry);
+struct http_exchange *viewers_join(const struct admin_request *asked);
 
 /* ---- requests ---- */
 
@@ -65,7 +65,7 @@ enum page_use {
  */
 const char *page_find_stranger(const struct http_request *request);
 /* Answers with a file of the page. False: there is none at this path, and nothing was answered. */
-bool page_reply_file(const struct inquiry *inquiry) must_check;
+bool page_reply_file(const struct admin_request *asked) must_check;
 /*
  * Whether the request has the token with this SHA-256 (hexadecimal digits); NULL: there is no
  * token.
@@ -75,7 +75,7 @@ bool page_has_token(const char *hash, const struct http_request *request);
  * Answers what this request may do: {"orders": whether it may give any, "token": whether a token
  * would help}.
  */
-struct http_exchange *page_tell_access(const struct inquiry *inquiry);
+struct http_exchange *page_tell_access(const struct admin_request *asked);
 
 /* The files of src/admin/page/, which make compiles into the program (page/generate). */
 struct page_file {

@@ -19,6 +19,8 @@ static int clients[CLIENTS_MAX];
 static int client_count;
 static struct buf answer;
 
+static const struct frontend_conf no_rules;
+
 static int setup(void **state)
 {
 	static const struct slice paths[] = { SLICE("/a/mcp"), SLICE("/b/mcp") };
@@ -42,6 +44,7 @@ static int setup(void **state)
 						 .fleet = &fleet,
 						 .paths = paths,
 						 .auth_mode = "none",
+						 .client_frontend = &no_rules,
 						 .front = front,
 						 .page_token = HASH,
 						 .version = "9" });

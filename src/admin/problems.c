@@ -15,6 +15,7 @@
 #include "auth/verifier.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cluster/cluster.h"
 #include "base/text.h"
 #include "io/ipc.h"
 #include "obs/audit.h"
@@ -443,6 +444,15 @@ static void find_of_reload(const struct admin *admin, struct problems *list)
 		 format_time(admin->reload_failed_ms, at), admin->reload_error);
 }
 
+static void find_of_cluster(const struct cluster *cluster, struct problems *list)
+{
+	if (cluster != NULL && !cluster->is_up)
+		list_add(list, PROBLEM_KIND_STORE_AWAY, NULL, NULL,
+			 "the store of the cluster cannot be reached (%s): sessions of other nodes "
+			 "are answered with 503, and those of this one could not go on elsewhere",
+			 cluster->why);
+}
+
 /* What the keeper cannot write. */
 static void find_unsaved(unsigned int unsaved, struct problems *list)
 {
@@ -470,6 +480,7 @@ void problems_find(const struct admin *admin, struct problems *list_r)
 	find_of_servers(admin, list_r);
 	find_of_reload(admin, list_r);
 	find_unsaved(admin->unsaved, list_r);
+	find_of_cluster(admin->conf.client_frontend->cluster, list_r);
 	if (admin->upgrade == IPC_UPGRADE_FAILED)
 		list_add(list_r, PROBLEM_KIND_UPGRADE_FAILED, NULL, NULL,
 			 "the last upgrade has failed, and the program from before runs: "

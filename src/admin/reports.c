@@ -10,6 +10,7 @@
 #include "admin/json.h"
 #include "admin/problems.h"
 #include "base/clock.h"
+#include "cluster/cluster.h"
 #include "io/ipc.h"
 #include "io/peer.h"
 #include "obs/audit.h"
@@ -208,13 +209,16 @@ static const char *upgrade_name(unsigned int outcome)
 static struct json_t *describe_status(const struct admin *admin)
 {
 	const struct router *router = admin->conf.router;
+	const struct cluster *cluster = admin->conf.client_frontend->cluster;
 	struct json_t *value;
 	size_t processes = 0;
 
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		processes += admin->conf.servers[i].count;
-	value = value_pack("{s:s, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o?, s:o}", "version",
-			   admin->conf.version, "upgrade", upgrade_name(admin->upgrade), "state",
+	value = value_pack("{s:s, s:s?, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o?, s:o}",
+			   "version", admin->conf.version, "node",
+			   cluster != NULL ? cluster->name : NULL, "upgrade",
+			   upgrade_name(admin->upgrade), "state",
 			   router->is_draining ? "draining" : "serving", "uptime_ms",
 			   (int64_t)(clock_now_ms() - admin->started_at_ms), "connections",
 			   (int64_t)http_server_connection_count(admin->conf.front), "sessions",

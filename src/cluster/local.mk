@@ -5,3 +5,6 @@ src_cluster_libcluster_a_SOURCES = \
 	src/cluster/store_service.c src/cluster/store_service.h \
 	src/cluster/store_url.c src/cluster/store_url.h
 CLUSTER_LIBS = src/cluster/libcluster.a $(HIREDIS_LIBS) $(ROUTER_LIBS)
+check_PROGRAMS += src/cluster/store_service_test
+src_cluster_store_service_test_SOURCES = src/cluster/store_service_test.c
+src_cluster_store_service_test_LDADD = $(CLUSTER_LIBS) $(CMOCKA_LIBS)

@@ -318,7 +318,7 @@ static void compare(struct store_service *service)
 {
 	struct slice text = copy_text(service);
 
-	if (!redis_is_ready(service->commands))
+	if (!service->is_up)
 		return;
 	while (text.n > 0)
 		take_line(service, slice_cut(&text, '\n'));
@@ -425,7 +425,7 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	arguments[n++] = slice_str(service->channel);
 	for (size_t i = 0; i < count; i++)
 		arguments[n++] = ids[i];
-	if (!redis_is_ready(service->commands) || service->ticket_count >= TICKETS_MAX) {
+	if (!service->is_up || service->ticket_count >= TICKETS_MAX) {
 		answer_word(service, id, 503, service->why);
 	} else {
 		ticket = mem_zalloc(sizeof(*ticket));
@@ -453,35 +453,38 @@ static void set_up(struct store_service *service, bool is_up, const char *why)
 	tell_news(service);
 }
 
-/* Others may have written meanwhile, and it may have lost what it had. */
+/*
+ * Both connections are there. Others may have written and announced something meanwhile, and the store may have lost what
+ * it had.
+ */
 static void on_ready(void *arg)
 {
 	struct store_service *service = arg;
 
+	if (!redis_is_ready(service->commands) || !redis_is_ready(service->announcements))
+		return;
 	LIST_FOREACH(node, &service->entries)
 		container_of(node, struct entry, all)->written_ms = 0;
 	set_up(service, true, "");
 	compare(service);
 }
 
-static void on_down(void *arg, const char *why)
+static void on_lost(void *arg, const char *why)
+{
+	struct store_service *service = arg;
+
+	if (service->is_up)
+		set_up(service, false, why);
+}
+
+static void on_failed(void *arg, const char *why)
 {
 	set_up(arg, false, why);
 }
 
-static void on_announcements(void *arg)
+static void on_announcements_failed(not_used void *arg, not_used const char *why)
 {
-	/* What was announced before: whoever has taken something says so when we write it. */
-	struct store_service *service = arg;
-
-	LIST_FOREACH(node, &service->entries)
-		container_of(node, struct entry, all)->written_ms = 0;
-	compare(service);
-}
-
-static void on_announcements_lost(not_used void *arg, not_used const char *why)
-{
-	/* That of commands says so. */
+	/* So does that for commands, most likely, which says so. */
 }
 
 static void on_announced(void *arg, struct slice message)
@@ -494,11 +497,11 @@ static void on_announced(void *arg, struct slice message)
 }
 
 static const struct redis_ops command_ops = { .on_ready = on_ready,
-					      .on_lost = on_down,
-					      .on_failed = on_down };
-static const struct redis_ops channel_ops = { .on_ready = on_announcements,
-					      .on_lost = on_announcements_lost,
-					      .on_failed = on_announcements_lost,
+					      .on_lost = on_lost,
+					      .on_failed = on_failed };
+static const struct redis_ops channel_ops = { .on_ready = on_ready,
+					      .on_lost = on_lost,
+					      .on_failed = on_announcements_failed,
 					      .on_message = on_announced };
 
 /* ---- being asked ---- */

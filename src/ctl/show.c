@@ -283,16 +283,18 @@ void show_status(const json_t *report)
 	unsigned long long connections = number_of(report, "connections");
 	unsigned long long processes = number_of(report, "processes");
 	unsigned long long calls = number_of(report, "calls");
+	struct slice node = document_text(report, "node");
 	char age[TEXT_AGE_BYTES];
 
-	output_say("mcpgated %.*s: %.*s%s for %s, %llu connection%s, %llu of %llu sessions, %llu "
-		   "process%s, %llu call%s in flight",
-		   SLICE_ARG(document_text(report, "version")), SLICE_ARG(state),
-		   is_draining ? ", up" : "", text_format_age(number_of(report, "uptime_ms"), age),
-		   connections, plural(connections, "s"),
-		   (unsigned long long)number_of(report, "sessions"),
-		   (unsigned long long)number_of(report, "sessions_max"), processes,
-		   plural(processes, "es"), calls, plural(calls, "s"));
+	output_say(
+		"mcpgated %.*s%s%.*s: %.*s%s for %s, %llu connection%s, %llu of %llu sessions, %llu "
+		"process%s, %llu call%s in flight",
+		SLICE_ARG(document_text(report, "version")), node.n > 0 ? ", node " : "",
+		SLICE_ARG(node), SLICE_ARG(state), is_draining ? ", up" : "",
+		text_format_age(number_of(report, "uptime_ms"), age), connections,
+		plural(connections, "s"), (unsigned long long)number_of(report, "sessions"),
+		(unsigned long long)number_of(report, "sessions_max"), processes,
+		plural(processes, "es"), calls, plural(calls, "s"));
 	print_audit(json_object_get(report, "audit"));
 	putchar('\n');
 	print_servers(report);

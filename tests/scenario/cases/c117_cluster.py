@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -105,6 +106,9 @@ class Nodes:
         session.daemon, session.address = self[name], self[name].address
         return session
 
+    def status(self, name):
+        return json.loads(self.t.conn(address=self[name].admin).request("GET", "/status").read())
+
     def kill(self, name):
         """The machine is gone."""
         daemon = self[name]
@@ -177,6 +181,8 @@ def without_the_store_everything_goes_on(t, store):
     for name in "ab":
         nodes[name].wait_log("store_down")
     during = t.session(daemon=nodes["a"])
+    eq(nodes.status("a")["node"], "a")
+    eq([p["kind"] for p in nodes.status("a")["problems"]], ["store_away"])
     for s in (before, during):
         eq(s.echo("x"), "x")
     nodes.move(other, "a")
@@ -190,6 +196,7 @@ def without_the_store_everything_goes_on(t, store):
     store.start()
     store.wait('"id"', node="b")
     wait_for(lambda: sorted(n for n, _ in store.records()) == ["a", "a", "b"], 10, "all are there again")
+    wait_for(lambda: not nodes.status("a")["problems"], 10, "nothing to be told")
     nodes.kill("a")
     for s in (before, during):
         eq(nodes.move(s, "b").echo("z"), "z")
@@ -266,6 +273,23 @@ def the_way_to_the_store_is_secured(t):
         eq(nodes.move(s, "b").echo("x"), "x")
         distrusts = t.start({"main": {"script": {}}}, {"cluster": {"node": "c", "store": store.url, "ca": other}})
         distrusts.wait_log("store_down", "certificate is not accepted")
+
+
+@with_store
+def the_rights_that_the_guide_names_suffice(t, store):
+    """CLU-CONN-03: a user of the store with these and no others; one with less is told."""
+    with open(os.path.join(TOP, "docs/guides/cluster.md")) as f:
+        words = re.search(r"`(ACL SETUSER [^`]+)`", f.read()).group(1).split()
+    eq(store.ask(*[w.replace(">PASSWORD", ">of-the-node") for w in words]), "+OK\r\n")
+    nodes = Nodes(t, store, username="mcpgated", password="of-the-node")
+    s = t.session(daemon=nodes["a"])
+    store.wait('"id"')
+    eq(nodes.move(s, "b").echo("x"), "x")
+    eq(s.delete().status, 204)
+    wait_for(lambda: not store.records(), 10, "it is forgotten")
+    eq(store.ask("ACL", "SETUSER", "mcpgated", "-hset"), "+OK\r\n")
+    t.session(daemon=nodes["a"]).echo("y")
+    nodes["a"].wait_log("store_refuses")
 
 
 @with_store

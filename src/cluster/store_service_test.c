@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcpgated-store between a gateway and a store, each of which does what it likes. What they do together is
+ * c117 of tests/scenario. CLU-SESS-*, CLU-CONN-*
+ */
+#include "cluster/store_service.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "auth/fetch.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/halves.h"
+#include "base/mem.h"
+#include "base/unit_test.h"
+#include "cluster/redis.h"
+#include "io/ipc.h"
+#include "obs/log.h"
+#include "router/kept_sessions.h"
+
+#define PATIENCE_MS 20000
+#define ID_A "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define ID_B "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+#define OWNER "\"owner\":\"CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC\",\"server\":\"main\""
+#define LINE(id, rest) "{\"id\":\"" id "\"," OWNER rest "}\n"
+#define LEG(id) "{\"leg\":\"" id "\"," OWNER "}\n"
+
+/* A connection of the store's. */
+struct end {
+	int fd;
+	redisReader *reader;
+	redisReply *command; /* the last one */
+};
+
+static struct {
+	char folder[32], path[64], url[80];
+	int listener;
+	struct loop *loop;
+	struct cluster_conf conf;
+	struct store_service *service;
+	int gateway; /* the gateway's end */
+	int memory;
+	struct halves *file;
+	struct end commands, channel;
+	bool has_ended;
+	uint32_t last_id;
+	/* the last answer */
+	uint32_t id;
+	int status;
+	char etag[16];
+	struct buf body;
+} world;
+
+static void on_end(void *arg)
+{
+	world.has_ended = true;
+}
+
+static void turn(void)
+{
+	clock_update();
+	loop_turn(world.loop, false);
+	usleep(200);
+}
+
+#define TURN_UNTIL(condition)                                                \
+	do {                                                                 \
+		uint64_t end_ms = clock_now_ms() + PATIENCE_MS;              \
+		while (!(condition)) {                                       \
+			turn();                                              \
+			assert_true(clock_now_ms() < end_ms || (condition)); \
+		}                                                            \
+	} while (0)
+
+/* ---- the store ---- */
+
+static void end_close(struct end *end)
+{
+	if (end->fd >= 0)
+		close(end->fd);
+	if (end->reader != NULL)
+		redisReaderFree(end->reader);
+	if (end->command != NULL)
+		freeReplyObject(end->command);
+	*end = (struct end){ .fd = -1 };
+}
+
+static bool has_command(struct end *end)
+{
+	char bytes[4096];
+	void *command = NULL;
+	ssize_t n = recv(end->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0)
+		assert_int_equal(redisReaderFeed(end->reader, bytes, (size_t)n), REDIS_OK);
+	assert_int_equal(redisReaderGetReply(end->reader, &command), REDIS_OK);
+	if (command == NULL)
+		return false;
+	if (end->command != NULL)
+		freeReplyObject(end->command);
+	end->command = command;
+	return true;
+}
+
+static void answers(const struct end *end, const char *text)
+{
+	assert_int_equal(send(end->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* The arguments of the last command. */
+static const char *word(const struct end *end, size_t i)
+{
+	assert_true(i < end->command->elements);
+	return end->command->element[i]->str;
+}
+
+/* What asks whether the store is there is answered, and does not count. */
+static bool has_order(struct end *end)
+{
+	while (has_command(end)) {
+		if (strcmp(word(end, 0), "PING") != 0)
+			return true;
+		answers(end, "+PONG\r\n");
+	}
+	return false;
+}
+
+static bool accepts(struct end *end)
+{
+	end->fd = accept(world.listener, NULL, NULL);
+	if (end->fd < 0)
+		return false;
+	end->reader = redisReaderCreate();
+	return true;
+}
+
+/* The next two connections, of which one subscribes. */
+static void store_accepts(void)
+{
+	struct end *ends[] = { &world.commands, &world.channel };
+	bool is_swapped = false;
+
+	end_close(&world.commands);
+	end_close(&world.channel);
+	for (int i = 0; i < 2; i++) {
+		TURN_UNTIL(accepts(ends[i]));
+		TURN_UNTIL(has_command(ends[i]));
+		if (strcmp(word(ends[i], 0), "AUTH") == 0) {
+			assert_string_equal(word(ends[i], 1), "user");
+			assert_string_equal(word(ends[i], 2), "secret");
+			answers(ends[i], "+OK\r\n");
+			TURN_UNTIL(has_command(ends[i]));
+		}
+		is_swapped |= i == 0 && strcmp(word(ends[i], 0), "SUBSCRIBE") == 0;
+	}
+	if (is_swapped) {
+		struct end one = world.commands;
+
+		world.commands = world.channel;
+		world.channel = one;
+	}
+	assert_string_equal(word(&world.channel, 1), "p:taken");
+	answers(&world.channel, "*3\r\n$9\r\nsubscribe\r\n$7\r\np:taken\r\n:1\r\n");
+	answers(&world.commands, "+PONG\r\n");
+}
+
+/* ---- the gateway ---- */
+
+static void keeps(const char *lines)
+{
+	at_end(mem_free) char *text = mem_printf("%s%s", KEPT_SESSIONS_FIRST_LINE, lines);
+
+	memcpy(halves_begin(world.file, KEPT_SESSIONS_TEXT_BYTES), text, strlen(text));
+	halves_end(world.file, KEPT_SESSIONS_TEXT_BYTES, strlen(text));
+}
+
+static uint32_t asks(enum fetch_kind kind, const char *text)
+{
+	const struct ipc_message message = { .type = IPC_ASK,
+					     .ask = { ++world.last_id, (uint32_t)kind, 0, 0 },
+					     .texts = { slice_of(NULL, 0), slice_str(text) } };
+
+	assert_int_equal(ipc_send(world.gateway, &message, NULL), 0);
+	return world.last_id;
+}
+
+/* The whole of an answer; its body comes in parts. */
+static bool is_answered(void)
+{
+	struct ipc_message message;
+
+	if (ipc_recv_plain(world.gateway, &message, NULL) <= 0)
+		return false;
+	assert_int_equal(message.type, IPC_ANSWER);
+	world.id = message.answer.id;
+	world.status = message.answer.status;
+	snprintf(world.etag, sizeof(world.etag), "%.*s", SLICE_ARG(message.texts[2]));
+	world.body.len = 0;
+	for (uint32_t size = message.answer.body_bytes; world.body.len < size;) {
+		TURN_UNTIL(ipc_recv_plain(world.gateway, &message, NULL) > 0);
+		assert_int_equal(message.type, IPC_PART);
+		buf_append_slice(&world.body, message.texts[0]);
+	}
+	return true;
+}
+
+static void hears(uint32_t id, int status, const char *body)
+{
+	TURN_UNTIL(is_answered());
+	assert_int_equal(world.id, id);
+	assert_int_equal(world.status, status);
+	assert_true(slice_is_equal(buf_slice(&world.body), slice_str(body)));
+}
+
+static void saves(const char *lines)
+{
+	keeps(lines);
+	hears(asks(FETCH_STORE_SAVED, ""), 200, "");
+}
+
+/* ---- both ---- */
+
+static int setup(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct store_service_conf conf = { .cluster = &world.conf, .idle_ms = 3600000 };
+	struct error err;
+	int ends[2];
+
+	clock_update();
+	memset(&world, 0, sizeof(world));
+	world.commands.fd = world.channel.fd = -1;
+	strcpy(world.folder, "/tmp/mcpgated-XXXXXX");
+	assert_non_null(mkdtemp(world.folder));
+	snprintf(world.path, sizeof(world.path), "%s/s", world.folder);
+	snprintf(world.url, sizeof(world.url), "unix://%s", world.path);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", world.path);
+	world.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(world.listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(world.listener, 8), 0);
+	world.memory = memfd_create("sessions", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(world.memory, (off_t)KEPT_SESSIONS_FILE_BYTES), 0);
+	world.file = mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  world.memory, 0);
+	assert_true(world.file != MAP_FAILED);
+	world.conf = (struct cluster_conf){ .node = mem_strdup("a"),
+					    .store = world.url,
+					    .username = mem_strdup("user"),
+					    .password = mem_strdup("secret"),
+					    .prefix = mem_strdup("p") };
+	world.loop = loop_new(&err);
+	assert_non_null(world.loop);
+	assert_int_equal(ipc_pair(ends, &err), 0);
+	world.gateway = ends[0];
+	conf.sessions = world.memory;
+	world.service = store_service_new(world.loop, &conf, ends[1], on_end, NULL, &err);
+	assert_non_null(world.service);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	store_service_free(&world.service);
+	loop_free(&world.loop);
+	end_close(&world.commands);
+	end_close(&world.channel);
+	close(world.gateway);
+	close(world.listener);
+	close(world.memory);
+	munmap(world.file, KEPT_SESSIONS_FILE_BYTES);
+	unlink(world.path);
+	rmdir(world.folder);
+	free(world.conf.node);
+	free(world.conf.username);
+	free(world.conf.password);
+	free(world.conf.prefix);
+	buf_fini(&world.body);
+	return 0;
+}
+
+/* EVAL SCRIPT 1 KEY NODE OWNER LINE LIFE ID */
+static void store_is_given(const char *id, const char *line)
+{
+	at_end(mem_free) char *key = mem_printf("p:s:%s", id);
+
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 0), "EVAL");
+	assert_non_null(strstr(word(&world.commands, 1), "HSET"));
+	assert_string_equal(word(&world.commands, 3), key);
+	assert_string_equal(word(&world.commands, 4), "a");
+	assert_string_equal(word(&world.commands, 5), OWNER);
+	assert_memory_equal(word(&world.commands, 6), line, strlen(line) - 1);
+	assert_string_equal(word(&world.commands, 7), "3600000");
+	answers(&world.commands, ":1\r\n");
+}
+
+/* Nothing is on its way: what was asked last would have come behind it. */
+static void store_is_given_nothing(void)
+{
+	hears(asks(FETCH_STORE_SAVED, ""), 200, "");
+	for (int i = 0; i < 50; i++) {
+		turn();
+		assert_false(has_order(&world.commands));
+	}
+}
+
+/* CLU-CONN-02: what is there is written, once; then what has changed; what has gone is removed; after a loss all, anew. */
+static void what_has_changed_is_written(void **state)
+{
+	keeps(LINE(ID_A, ""));
+	store_accepts();
+	store_is_given(ID_A, LINE(ID_A, ""));
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	store_is_given_nothing();
+	saves(LINE(ID_A, ",\"level\":\"error\"")
+		      LEG(ID_B) "{\"pool\":\"x\"}\n{\"id\":\"short\"}\n");
+	store_is_given(ID_A, LINE(ID_A, ",\"level\":\"error\""));
+	store_is_given(ID_B, LEG(ID_B));
+	store_is_given_nothing();
+	saves(LEG(ID_B));
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
+	assert_string_equal(word(&world.commands, 3), "p:s:" ID_A);
+	answers(&world.commands, ":1\r\n");
+	end_close(&world.commands);
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "down it has closed the connection\n");
+	saves(LEG(ID_B) LINE(ID_A, ""));
+	end_close(&world.channel);
+	store_accepts();
+	store_is_given(ID_B, LEG(ID_B));
+	store_is_given(ID_A, LINE(ID_A, ""));
+}
+
+/* CLU-SESS-03: by the reply to a write, or by what another node announces of this one. */
+static void what_others_have_is_told(void **state)
+{
+	uint32_t id;
+
+	keeps(LINE(ID_A, "") LEG(ID_B));
+	store_accepts();
+	store_is_given(ID_A, LINE(ID_A, ""));
+	store_is_given(ID_B, LEG(ID_B));
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	id = asks(FETCH_STORE_WATCH, "");
+	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\nb " ID_A "\r\n");
+	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$4\r\na xx\r\n");
+	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\na " ID_B "\r\n");
+	hears(id, 200, "lost " ID_B "\n");
+	saves(LINE(ID_A, ",\"level\":\"error\"") LEG(ID_B));
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 8), ID_A);
+	answers(&world.commands, "$43\r\n" ID_A "\r\n");
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "lost " ID_A "\n");
+}
+
+/* CLU-SESS-01, CLU-SESS-02 */
+static void a_session_is_taken_over(void **state)
+{
+	static const struct {
+		const char *reply; /* of the store */
+		int status;
+		const char *body, *node;
+	} rows[] = {
+		{ "*3\r\n$1\r\nb\r\n$5\r\nline1\r\n$5\r\nline2\r\n", 200, "line1\nline2\n", "b" },
+		{ "*3\r\n$1\r\nb\r\n$5\r\nline1\r\n$0\r\n\r\n", 200, "line1\n", "b" },
+		{ "*3\r\n$1\r\nb\r\n$5\r\na\nb\nc\r\n$5\r\nline2\r\n", 200, "line2\n", "b" },
+		{ "*0\r\n", 404, "", "" },
+		{ "$-1\r\n", 404, "", "" },
+		{ ":7\r\n", 404, "", "" },
+		{ "*2\r\n:1\r\n*1\r\n:2\r\n", 404, "", "" },
+		{ "-NOPERM no\r\n", 503, "", "" },
+	};
+
+	hears(asks(FETCH_STORE_TAKE, OWNER "\n" ID_A), 503, "");
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint32_t id = asks(FETCH_STORE_TAKE, OWNER "\n" ID_A " " ID_B);
+
+		TURN_UNTIL(has_order(&world.commands));
+		assert_string_equal(word(&world.commands, 2), "2");
+		assert_string_equal(word(&world.commands, 3), "p:s:" ID_A);
+		assert_string_equal(word(&world.commands, 4), "p:s:" ID_B);
+		assert_string_equal(word(&world.commands, 5), "a");
+		assert_string_equal(word(&world.commands, 6), OWNER);
+		assert_string_equal(word(&world.commands, 8), "p:taken");
+		assert_string_equal(word(&world.commands, 10), ID_B);
+		answers(&world.commands, rows[i].reply);
+		hears(id, rows[i].status, rows[i].body);
+		assert_string_equal(world.etag, rows[i].node);
+	}
+	asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+	TURN_UNTIL(has_order(&world.commands));
+	end_close(&world.commands);
+	hears(world.last_id, 503, "");
+}
+
+/* A store that does not keep to the protocol, or sends replies to nothing: connected to again, as to one that has gone. */
+static void an_odd_store_is_left(void **state)
+{
+	static const char *const odd[] = { "?\r\n",
+					   "+ok\r\n",
+					   "*-7\r\n",
+					   ":x\r\n",
+					   "$99999999999999999999\r\n",
+					   "HTTP/1.1 400 Bad Request\r\n" };
+
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		char byte;
+
+		store_accepts();
+		hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+		answers(&world.commands, odd[i]);
+		TURN_UNTIL(has_order(&world.commands) ||
+			   recv(world.commands.fd, &byte, 1, MSG_DONTWAIT) == 0);
+		TURN_UNTIL(is_answered() || asks(FETCH_STORE_WATCH, "") > 0);
+		end_close(&world.channel);
+		TURN_UNTIL(is_answered());
+		assert_memory_equal(world.body.data, "down ", 5);
+	}
+}
+
+/* A gateway that asks for what there is not, too much, or breaks the form. */
+static void an_odd_gateway(void **state)
+{
+	at_end(buf_fini) struct buf question = { 0 };
+
+	store_accepts();
+	hears(asks(FETCH_KEYS, ""), 0, "");
+	buf_append_str(&question, OWNER "\n");
+	for (int i = 0; i < 500; i++)
+		buf_append_str(&question, ID_A " ");
+	asks(FETCH_STORE_TAKE, buf_terminate(&question));
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 2), "66");
+	answers(&world.commands, "*0\r\n");
+	hears(world.last_id, 404, "");
+	asks(FETCH_STORE_TAKE, "");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 2), "0");
+	answers(&world.commands, "*0\r\n");
+	hears(world.last_id, 404, "");
+	assert_int_equal(ipc_send(world.gateway, &(struct ipc_message){ .type = IPC_READY }, NULL),
+			 0);
+	TURN_UNTIL(world.has_ended);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(what_has_changed_is_written),
+		CASE(what_others_have_is_told),
+		CASE(a_session_is_taken_over),
+		CASE(an_odd_store_is_left),
+		CASE(an_odd_gateway),
+	};
+
+	log_set_level(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
