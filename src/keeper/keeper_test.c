@@ -312,7 +312,8 @@ static void stop_and_expect(int exit_code)
 }
 
 /* Ends of pipes that the daemon has; 0 where they cannot be seen. */
-static size_t count_pipes(void)
+/* Those that the daemon has of what begins so; 0 as well where they are hidden. */
+static size_t count_descriptors(const char *kind)
 {
 	char path[64];
 	struct dirent *entry;
@@ -325,7 +326,7 @@ static size_t count_pipes(void)
 		char target[64] = "";
 
 		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) > 0)
-			count += strncmp(target, "pipe:", 5) == 0;
+			count += strncmp(target, kind, strlen(kind)) == 0;
 	}
 	if (dir != NULL)
 		closedir(dir);
@@ -596,7 +597,7 @@ static void only_declared_claims_are_put_in(void **state)
 	assert_string_equal(next_line(), "u-al ice|${claim:sub}.al ice|${claim:sub}");
 	assert_string_equal(next_line(), "-- end");
 	/* What came with fifteen orders is closed: those of the last process and of the log are open. */
-	for (int64_t end = now_ms() + WAIT_MS; count_pipes() > 8; pause_ms(2))
+	for (int64_t end = now_ms() + WAIT_MS; count_descriptors("pipe:") > 8; pause_ms(2))
 		assert_true(now_ms() < end);
 	stop_and_expect(0);
 	assert_int_equal(count_logged(" ipc_bad_request "), 14);
@@ -1307,6 +1308,33 @@ static void each_gateway_has_the_same_key(void **state)
 	assert_string_equal(next_line(), key);
 	stop_and_expect(0);
 	assert_null(strstr(logged(), key));
+}
+
+/* What was made for one goes with it. */
+static void no_descriptor_is_left_of_a_gateway(void **state)
+{
+	size_t count = 0;
+
+	start(gateway_has_key, "");
+	for (int i = 0; i < 3; i++) {
+		pid_t gateway = next_number("gateway ");
+		int64_t end = now_ms() + WAIT_MS;
+		char text[64];
+
+		next_line();
+		/* From then on nothing is done but for it. */
+		snprintf(text, sizeof(text), "gateway_start process=keeper pid=%d", gateway);
+		wait_for_log(text);
+		if (i == 0)
+			count = count_descriptors("");
+		while (count_descriptors("") != count) {
+			assert_true(now_ms() < end);
+			pause_ms(5);
+		}
+		if (i < 2)
+			assert_int_equal(kill(gateway, SIGKILL), 0);
+	}
+	stop_and_expect(0);
 }
 
 #define DEAF_ASKS 20000
@@ -2045,6 +2073,7 @@ int main(int argc, char **argv)
 		TEST(gateway_is_restarted_without_its_children),
 		TEST(child_outlives_the_gateway),
 		TEST(each_gateway_has_the_same_key),
+		TEST(no_descriptor_is_left_of_a_gateway),
 		TEST(gateway_that_always_dies_ends_the_daemon),
 		TEST(stop_between_two_gateways),
 		TEST(gateway_that_does_not_listen_is_not_heard),
