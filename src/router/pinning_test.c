@@ -206,6 +206,29 @@ static void lines_are_bounded_for_a_minute(void **state)
 	assert_int_equal(server.pins.count, 1);
 }
 
+/* So many of them, and no more: of the others nothing is said. */
+static void many_entries_of_deny_are_watched(void **state)
+{
+	struct permissions *permissions = &server.conf.permissions;
+	char texts[DENY_WATCHED + 2][8];
+	struct slice deny[DENY_WATCHED + 2];
+	struct rule rule;
+	size_t at = 0, count_unused = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(deny); i++) {
+		snprintf(texts[i], sizeof(texts[i]), "n%zu", i);
+		deny[i] = slice_str(texts[i]);
+	}
+	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ deny, ARRAY_LEN(deny) };
+	permissions_finish(permissions);
+	look("{'tools':[{'name':'n0'},{'name':'n63'},{'name':'n64'}]}", 0);
+	while (deny_watch_next(&server, &at, &rule))
+		count_unused++;
+	assert_int_equal(count_unused, DENY_WATCHED - 2);
+	permissions_free(permissions);
+	*permissions = (struct permissions){ .roles = NULL };
+}
+
 static void lists_of_two_meanings_are_not_looked_at(void **state)
 {
 	static const char *const lists[] = {
@@ -363,6 +386,7 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(lines_are_bounded_for_a_minute, begin, end),
 		cmocka_unit_test_setup_teardown(deny_without_a_tool_is_noticed, begin, end),
+		cmocka_unit_test_setup_teardown(many_entries_of_deny_are_watched, begin, end),
 		cmocka_unit_test_setup_teardown(lists_of_two_meanings_are_not_looked_at, begin,
 						end),
 		cmocka_unit_test_setup_teardown(slow_names_are_bounded, begin, end),
