@@ -111,6 +111,16 @@ static struct front *probed(void)
 	return front;
 }
 
+/* Whose client has gone meanwhile is told of no answer. */
+static void who_has_gone_waits_for_no_probe(void **state)
+{
+	session_end(probed()->call.client->session, REASON_PEER_CLOSED);
+	settle();
+	says(process(1), DISCOVERED);
+	is_ended(1);
+	assert_int_equal(keeper.count, 2);
+}
+
 /* BACK-ERA-03 */
 static void errors_prove_nothing(void **state)
 {
@@ -572,6 +582,7 @@ int main(void)
 		ERA_TEST(legacy_servers_are_not_probed),
 		ERA_TEST(refusal_may_name_the_modern_era),
 		ERA_TEST(refusal_leads_to_a_probe),
+		ERA_TEST(who_has_gone_waits_for_no_probe),
 		ERA_TEST(errors_prove_nothing),
 		ERA_TEST(end_is_legacy),
 		ERA_TEST(silence_is_legacy),
