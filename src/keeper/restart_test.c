@@ -218,7 +218,7 @@ static void a_helper_is_started_for_a_gateway(void **state)
 	struct error err;
 
 	process.which = IPC_HELPER_STORE;
-	process.sessions = -1;
+	process.sessions = memory_file_shared("sessions", 8, &err);
 	process.programs = &programs;
 	process.config = programs.fds[0];
 	assert_int_equal(ipc_pair(pair, &err), 0);
@@ -234,12 +234,12 @@ static void a_helper_is_started_for_a_gateway(void **state)
 	assert_int_equal(helper_process_do_due(&process), UINT64_MAX);
 	assert_true(process.pid > 0);
 	assert_int_equal(process.started_ms, now_ms);
-	assert_int_equal(unit_test_descriptors(), open_before + 3);
+	assert_int_equal(unit_test_descriptors(), open_before + 4);
 	assert_true(helper_process_has_untold(&process));
 	assert_int_equal(helper_process_do_due(&process), UINT64_MAX);
 	helper_process_tell(&process);
 	assert_false(helper_process_has_untold(&process));
-	assert_int_equal(unit_test_descriptors(), open_before + 2);
+	assert_int_equal(unit_test_descriptors(), open_before + 3);
 	assert_int_equal(ipc_recv(pair[1], &message, &err), 1);
 	assert_int_equal(message.type, IPC_HELPER);
 	assert_int_equal(message.helper.which, IPC_HELPER_STORE);
@@ -255,6 +255,7 @@ static void a_helper_is_started_for_a_gateway(void **state)
 	assert_false(helper_process_has_untold(&process));
 	helper_process_tell(&process);
 	assert_int_equal(process.gateway_end, programs.fds[0]);
+	close(process.sessions);
 	ipc_close(pair[0]);
 	ipc_close(pair[1]);
 }
