@@ -677,6 +677,34 @@ static void who_leaves_asks_nobody(void **state)
 
 /* ---- modern servers ---- */
 
+/* A server that has given no state gets none back: what its client has brought is ours. BACK-MSG-04 */
+static void servers_without_a_state_get_none(void **state)
+{
+	struct asker *asker;
+	const char *line;
+	char *given;
+
+	servers[0].conf.era = ERA_MODERN;
+	asker = ask(ASK_TOOL("1", CAN, ""));
+	reads_one(0); /* server/discover */
+	says(process(0), "{'jsonrpc':'2.0','id':1,'result':{'resultType':'complete',"
+			 "'supportedVersions':['2026-07-28'],'capabilities':{'tools':{}},"
+			 "'ttlMs':0,'cacheScope':'private'}}");
+	reads_one(0); /* the call */
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'resultType':'input_required',"
+			 "'inputRequests':{'q':{'method':'elicitation/create','params':{'message':"
+			 "'m','requestedSchema':{}}}}}}");
+	given = result_member(asker, "requestState");
+	assert_non_null(given);
+	asker = try_again(given, "{'q':{'action':'decline'}}");
+	line = fake_process_read(process(0));
+	assert_non_null(strstr(line, "inputResponses"));
+	assert_null(strstr(line, "requestState"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'resultType':'complete'}}");
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	free(given);
+}
+
 /* The process that has asked is the one that is asked again. §2.4 */
 static void retries_go_to_the_process_that_has_asked(void **state)
 {
@@ -757,6 +785,7 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(who_may_still_goes_on),
 	BRIDGE_TEST(who_leaves_asks_nobody),
 	BRIDGE_TEST(retries_go_to_the_process_that_has_asked),
+	BRIDGE_TEST(servers_without_a_state_get_none),
 	BRIDGE_TEST(a_call_that_takes_too_long_leaves_nothing),
 };
 
