@@ -493,19 +493,20 @@ static void join_shares(struct gather *gather)
 static void gather_join(struct gather *gather)
 {
 	struct aggregate *a = gather->aggregate;
-	struct catalogue *catalogue = &a->catalogues[gather->kind];
+	struct catalogue left, *catalogue = &a->catalogues[gather->kind];
 
 	aside_open();
 	join_shares(gather);
 	aside_close();
 	if (a->is_stopped)
 		return;
-	catalogue_clear(catalogue);
-	catalogue_move(catalogue, &gather->catalogue);
-	catalogue_keep(catalogue, &a->legs.caller.frontend->catalogues);
+	catalogue_keep(catalogue, &gather->catalogue, &a->legs.caller.frontend->catalogues, &left);
 	catalogue->is_known = !gather->is_stale;
 	a->fetched[gather->kind]++;
 	note_news(a); /* for what waited for the catalogue */
+	aside_open();
+	catalogue_clear(&left);
+	aside_close();
 }
 
 /* line: an id, and behind a tab the arguments of find_tool. */

@@ -70,6 +70,16 @@ bool catalogue_may_be_short(struct slice shown)
 	       strspn(shown.p + shown.n - HASH_DIGITS, "0123456789abcdef") >= HASH_DIGITS;
 }
 
+static void leave_shared(struct catalogue *catalogue)
+{
+	if (catalogue->shared == NULL)
+		return;
+	CHECK(catalogue->shared->bytes >= catalogue->bytes);
+	catalogue->shared->bytes -= catalogue->bytes;
+	list_remove(&catalogue->link);
+	catalogue->shared = NULL;
+}
+
 void catalogue_clear(struct catalogue *catalogue)
 {
 	if (catalogue->items.next == NULL)
@@ -83,12 +93,7 @@ void catalogue_clear(struct catalogue *catalogue)
 	catalogue->by_name = (struct map){ 0 };
 	catalogue->doubles = 0;
 	catalogue->is_known = false;
-	if (catalogue->shared != NULL) {
-		CHECK(catalogue->shared->bytes >= catalogue->bytes);
-		catalogue->shared->bytes -= catalogue->bytes;
-		list_remove(&catalogue->link);
-		catalogue->shared = NULL;
-	}
+	leave_shared(catalogue);
 }
 
 static struct catalogue_item *catalogue_find_item(const struct catalogue *catalogue,
@@ -151,24 +156,31 @@ void catalogue_trim(struct catalogue *catalogue)
 	catalogue->bytes = bytes;
 }
 
-void catalogue_move(struct catalogue *to, struct catalogue *from)
+/* `left` may have some already, and finds none of them. */
+static void empty_into(struct catalogue *catalogue, struct catalogue *left)
 {
-	CHECK(list_is_empty(&to->items) && to->shared == NULL && from->shared == NULL);
-	list_splice(&to->items, &from->items);
-	to->by_name = from->by_name;
-	to->doubles = from->doubles;
-	from->by_name = (struct map){ 0 };
-	catalogue_clear(from);
+	list_splice(&left->items, &catalogue->items);
+	catalogue_clear(catalogue);
 }
 
-void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
+void catalogue_keep(struct catalogue *catalogue, struct catalogue *from,
+		    struct catalogues *catalogues, struct catalogue *left)
 {
-	catalogue_trim(catalogue);
+	CHECK(from->shared == NULL && from->bytes <= CATALOGUE_BYTES_MAX);
+	*left = (struct catalogue){ 0 };
+	catalogue_clear(left);
+	empty_into(catalogue, left);
+	list_splice(&catalogue->items, &from->items);
+	catalogue->by_name = from->by_name;
+	catalogue->doubles = from->doubles;
+	catalogue->bytes = from->bytes;
+	from->by_name = (struct map){ 0 };
+	catalogue_clear(from);
 	while (catalogues->bytes + catalogue->bytes > CATALOGUES_BYTES_MAX &&
 	       !list_is_empty(&catalogues->all)) {
 		struct catalogue *largest = find_largest(catalogues);
 
-		catalogue_clear(largest);
+		empty_into(largest, left);
 		largest->is_forgotten = true;
 	}
 	catalogue->is_forgotten = false;

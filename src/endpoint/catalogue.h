@@ -67,16 +67,16 @@ bool catalogue_may_be_short(struct slice shown);
 void catalogues_init(struct catalogues *catalogues);
 /* Forgets all items. */
 void catalogue_clear(struct catalogue *catalogue);
-/* Forgets those beyond CATALOGUE_BYTES_MAX, as catalogue_keep does. */
+/* Forgets those beyond CATALOGUE_BYTES_MAX, as catalogue_keep asks. */
 void catalogue_trim(struct catalogue *catalogue);
-/* Moves all items of one that is not kept to one that has none. */
-void catalogue_move(struct catalogue *to, struct catalogue *from);
 /*
- * All items are there, and were appended: counts them among those of all clients. If that is too much,
- * the largest of the others are forgotten. So one list must not fill it: what is beyond
- * CATALOGUE_BYTES_MAX, some 80,000 items, is listed, but not found by its name or URI.
+ * Replaces all items by those of `from`, which were appended and trimmed, and counts them among those of
+ * all clients. If that is too much, the largest of the others are forgotten. So one list must not fill it:
+ * what is beyond CATALOGUE_BYTES_MAX, some 80,000 items, is listed, but not found by its name or URI.
+ * What it had, and what is forgotten, is then in `left`, for catalogue_clear: that may take long.
  */
-void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues);
+void catalogue_keep(struct catalogue *catalogue, struct catalogue *from,
+		    struct catalogues *catalogues, struct catalogue *left);
 /*
  * Adds an item of a list (JSON text, which is borrowed until catalogue_append). One without a name
  * or URI, which nobody could use, is left out.

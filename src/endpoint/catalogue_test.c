@@ -125,32 +125,46 @@ static void fill(struct catalogue *some, size_t mebibytes)
 	}
 }
 
+static void fill_and_keep(struct catalogue *some, size_t mebibytes, struct catalogues *all,
+			  struct catalogue *left)
+{
+	struct catalogue from = { 0 };
+
+	catalogue_clear(some->items.next == NULL ? some : &from);
+	fill(&from, mebibytes);
+	catalogue_trim(&from);
+	catalogue_keep(some, &from, all, left);
+	assert_false(some->is_known);
+}
+
 /* REL-46: one client's long lists do not take the room of all. */
 static void test_room(void **state)
 {
-	static struct catalogue small, large[5], other[2];
+	static struct catalogue small, large[5], other[2], left;
 	struct catalogues all;
 
 	(void)state;
 	catalogues_init(&all);
-	fill(&small, 4);
-	catalogue_keep(&small, &all);
+	fill_and_keep(&small, 4, &all, &left);
 	for (size_t i = 0; i < 5; i++) { /* the long lists of one session have room together */
-		fill(&large[i], 40);
-		catalogue_keep(&large[i], &all);
+		fill_and_keep(&large[i], 40, &all, &left);
 		assert_in_range(large[i].bytes, 9 << 20, CATALOGUE_BYTES_MAX);
 		large[i].is_known = true;
 	}
 	assert_in_range(all.bytes, 54 << 20, 64 << 20);
 	small.is_known = true;
-	for (size_t i = 0; i < 2; i++) {
-		fill(&other[i], 8 - 4 * i);
-		assert_false(other[i].is_known);
-		catalogue_keep(&other[i], &all);
-	}
+	assert_true(list_is_empty(&left.items));
+	fill_and_keep(&other[0], 8, &all, &left);
+	assert_true(list_is_empty(&left.items));
+	fill_and_keep(&other[1], 4, &all, &left);
+	assert_false(list_is_empty(&left.items)); /* of the one that gave way */
+	catalogue_clear(&left);
 	assert_true(small.is_known && !small.is_forgotten && !other[1].is_forgotten);
 	assert_true(large[0].is_forgotten && !large[0].is_known && list_is_empty(&large[0].items));
 	assert_true(large[4].is_known && !large[4].is_forgotten);
+	fill_and_keep(&other[1], 2, &all, &left);
+	assert_false(list_is_empty(&left.items)); /* what it had before */
+	catalogue_clear(&left);
 	catalogue_clear(&small);
 	for (size_t i = 0; i < 5; i++)
 		catalogue_clear(&large[i]);
