@@ -560,6 +560,21 @@ static const struct kept_facts *facts_of(struct kept_session *one)
 	return facts;
 }
 
+static void on_reading(struct task *task)
+{
+	struct kept_sessions *kept = container_of(task, struct kept_sessions, reading);
+
+	LIST_FOREACH(node, &kept->asleep) {
+		if (kept_at(node)->facts != NULL)
+			continue;
+		if (loop_turn_is_long(kept->loop)) {
+			task_schedule(kept->loop, task);
+			return;
+		}
+		(void)facts_of(kept_at(node));
+	}
+}
+
 /* Also one whose marks cannot be read. */
 static bool is_named(const struct kept_facts *facts, struct slice issuer, enum denial_by by,
 		     struct slice name)
@@ -978,6 +993,7 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
 	timer_init(&kept->saving, on_saving);
 	timer_init(&kept->forgetting, on_forgetting);
 	timer_init(&kept->holding, on_holding);
+	task_init(&kept->reading, on_reading);
 }
 
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
@@ -1000,6 +1016,7 @@ void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int
 	if (!is_on)
 		return;
 	load(kept);
+	task_schedule(kept->loop, &kept->reading);
 	timer_start(kept->loop, &kept->forgetting, conf->idle_ms);
 }
 
@@ -1132,6 +1149,7 @@ void kept_sessions_fini(struct kept_sessions *kept)
 	save_rest(kept);
 	timer_stop(&kept->forgetting);
 	timer_stop(&kept->holding);
+	task_cancel(&kept->reading);
 	drop_asleep(kept);
 	kept_pools_drop_all(&kept->pools);
 	if (kept->file != NULL)

@@ -92,6 +92,7 @@ struct kept_sessions {
 	uint64_t saved_at_ms;
 	struct timer forgetting; /* those asleep: nobody has come back for them */
 	struct timer holding;    /* of processes */
+	struct task reading;     /* what lines say, before anybody asks: that takes several turns */
 	uint64_t held_since_ms, gave_way_ms;
 	/* What is kept has changed, for other nodes of a cluster; NULL: there are none. */
 	void (*on_saved)(struct kept_sessions *kept);

@@ -213,6 +213,8 @@ static void denials_read_each_once(void **state)
 	kept_session_note(client->kept);
 	end(client, REASON_DRAINING);
 	next_gateway();
+	settle();
+	assert_non_null(container_of(kept->asleep.next, struct kept_session, link)->facts);
 	deny_list_tell(deny_list, other.issuer, other.names[DENIAL_BY_SUB]);
 	assert_false(list_is_empty(&kept->asleep));
 	line = &container_of(kept->asleep.next, struct kept_session, link)->line;
