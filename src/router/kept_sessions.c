@@ -1048,7 +1048,7 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
  */
 
 #define STREAMS_OF "of "
-#define SMALL_STREAMS_BYTES ((size_t)16 * 1024) /* of a session: written before all others */
+#define SMALL_STREAMS_BYTES ((size_t)16 * 1024) /* of a caller: written before all others */
 
 void kept_sessions_open_streams(struct kept_sessions *kept, int fd)
 {
@@ -1099,10 +1099,10 @@ static void write_streams_of(const struct kept_session *one, struct buf *out)
 		buf_append_slice(out, buf_slice(&one->streams));
 }
 
-/* About as much as its lines will have. */
+/* About as much as its lines will have, and those of its caller's other sessions. */
 static size_t streams_size(const struct kept_session *one)
 {
-	return one->client != NULL ? one->client->session->replay_store.budget.bytes :
+	return one->client != NULL ? one->client->session->replay_store.caller->budget.bytes :
 				     one->streams.len;
 }
 
@@ -1135,7 +1135,9 @@ void kept_sessions_hand_over(struct kept_sessions *kept)
 	if (kept->streams == NULL)
 		return;
 	text = (char *)(kept->streams + 1);
-	for (size_t most = SMALL_STREAMS_BYTES; least < KEPT_STREAMS_TEXT_BYTES; most *= 4) {
+	for (size_t most = SMALL_STREAMS_BYTES; least < SIZE_MAX; most *= 4) {
+		if (most >= KEPT_STREAMS_TEXT_BYTES)
+			most = SIZE_MAX;
 		at = put_streams(&kept->live, least, most, text, at);
 		at = put_streams(&kept->asleep, least, most, text, at);
 		least = most;

@@ -392,6 +392,34 @@ static void next_gateway_reads(const char *before, const char *now)
 	buf_fini(&text);
 }
 
+/* Who has much in many sessions comes last, and is not left out. */
+static void streams_of_one_caller_take_no_room(void **state)
+{
+	struct client *client = keep(), *other = open_session_as(bob, INITIALIZE)->call.client;
+	size_t *bytes = &client->session->replay_store.caller->budget.bytes, before = *bytes;
+	int fd = memfd_create("streams", MFD_CLOEXEC);
+	struct slice text;
+	char line[3 + DIGEST_TEXT + 1] = "of ";
+	struct digest digest;
+
+	assert_non_null(fake_process_read(process(keeper.count - 1)));
+	says(process(keeper.count - 1), WELCOME);
+	other->kept = kept_session_new(other, session_id(other->session), SLICE_LIT(PARAMS));
+	assert_int_equal(ftruncate(fd, (off_t)KEPT_STREAMS_FILE_BYTES), 0);
+	kept_sessions_open_streams(kept, fd);
+	*bytes = KEPT_STREAMS_TEXT_BYTES + 1; /* as if of other sessions */
+	kept_sessions_hand_over(kept);
+	*bytes = before;
+	text = slice_of((const char *)(kept->streams + 1), kept->streams[0]);
+	digest_bytes(session_id(other->session), &digest);
+	text_base64url(digest.bytes, DIGEST_BYTES, line + 3);
+	assert_true(slice_has_prefix(text, slice_str(line)));
+	digest_bytes(session_id(client->session), &digest);
+	text_base64url(digest.bytes, DIGEST_BYTES, line + 3);
+	assert_non_null(memmem(text.p, text.n, line, strlen(line)));
+	close(fd);
+}
+
 static void leave_pool(char name, size_t size)
 {
 	struct buf line = { 0 };
@@ -636,6 +664,7 @@ int main(void)
 		CASE(it_cannot_go_on_now),
 		CASE(they_are_too_many),
 		CASE(legs_take_no_room),
+		CASE(streams_of_one_caller_take_no_room),
 		CASE(long_pools_take_no_room),
 		CASE(a_pool_goes_on),
 		CASE(what_is_held_of_sessions_has_its_time),
