@@ -92,7 +92,8 @@ static void ask_end(struct cluster_ask *ask)
 
 static void ask_finish(struct cluster_ask *ask, bool is_answered)
 {
-	bool is_known = is_answered || !ask->is_others;
+	bool is_known =
+		is_answered || kept_sessions_have(&ask->cluster->router->kept_sessions, &ask->id);
 
 	ask_end(ask);
 	ask->on_done(ask, is_known);
@@ -143,7 +144,7 @@ void cluster_ask_start(struct cluster *cluster, struct cluster_ask *ask, struct 
 	CHECK(cluster->client != NULL && ask->cluster == NULL && ask->on_done != NULL);
 	ask->cluster = cluster;
 	ask->principal = principal;
-	ask->is_others = !slice_is_equal(session_id_node(id), cluster->node);
+	digest_bytes(id, &ask->id);
 	ask->inquiry = (struct inquiry){ .on_done = on_take_answer };
 	list_append(&cluster->asking, &ask->link);
 	cluster->asking_count++;

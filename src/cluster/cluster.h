@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
+#include "router/digest.h"
 #include "session/session.h"
 
 struct principal;
@@ -48,7 +49,7 @@ void cluster_connect(struct cluster *cluster, int fd);
 struct cluster_ask;
 /*
  * What the store has of the session is here, or there is none. is_known false: the store cannot be
- * asked, and the session may be another node's. It may free `ask`.
+ * asked, and the session, which does not sleep here either, may be another node's. It may free `ask`.
  */
 typedef void cluster_asked_fn(struct cluster_ask *ask, bool is_known);
 
@@ -60,7 +61,7 @@ struct cluster_ask {
 	struct inquiry inquiry;
 	struct timer deadline;
 	const struct principal *principal; /* only compared */
-	bool is_others;                    /* the id is of another node */
+	struct digest id;
 };
 
 /* Whether the store is to be asked before it is said that there is no such session. */

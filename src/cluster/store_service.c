@@ -68,8 +68,8 @@ struct store_service {
 	struct timer refresh;
 	struct redis_conf command_conf, channel_conf;
 	struct redis *commands, *announcements;
-	char *channel;
-	uint32_t watch; /* the question that waits; 0: none */
+	char *channel, *since; /* PREFIX:taken, PREFIX:since */
+	uint32_t watch;        /* the question that waits; 0: none */
 	bool is_up;
 	bool is_news; /* is_up has not been told */
 	char why[160];
@@ -388,7 +388,13 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 {
 	static const char script[] =
 		"local had = redis.call('HMGET', KEYS[1], 'n', 'o') "
-		"if not had[1] or had[2] ~= ARGV[2] then return {} end "
+		"if not had[1] then "
+		"  local now = redis.call('TIME')[1] "
+		"  if now - (redis.call('GET', ARGV[5]) or now) < " STORE_YOUNG_S " then "
+		"    return redis.error_reply('YOUNG it was lost a moment ago') "
+		"  end "
+		"end "
+		"if had[2] ~= ARGV[2] then return {} end "
 		"local lines = { had[1] } "
 		"for i, key in ipairs(KEYS) do "
 		"  local l = redis.call('HGET', key, 'l') "
@@ -396,7 +402,7 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 		"    redis.call('HSET', key, 'n', ARGV[1]) "
 		"    redis.call('PEXPIRE', key, ARGV[3]) "
 		"    if had[1] ~= ARGV[1] then "
-		"      redis.call('PUBLISH', ARGV[4], had[1] .. ' ' .. ARGV[4 + i]) "
+		"      redis.call('PUBLISH', ARGV[4], had[1] .. ' ' .. ARGV[5 + i]) "
 		"    end "
 		"  end "
 		"  lines[i + 1] = l or '' "
@@ -423,6 +429,7 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	arguments[n++] = owner;
 	arguments[n++] = slice_str(life);
 	arguments[n++] = slice_str(service->channel);
+	arguments[n++] = slice_str(service->since);
 	for (size_t i = 0; i < count; i++)
 		arguments[n++] = ids[i];
 	if (!service->is_up || service->ticket_count >= TICKETS_MAX) {
@@ -453,6 +460,16 @@ static void set_up(struct store_service *service, bool is_up, const char *why)
 	tell_news(service);
 }
 
+/* If the store has lost what it had, or is new. */
+static void note_since(struct store_service *service)
+{
+	static const char script[] =
+		"redis.call('SET', KEYS[1], redis.call('TIME')[1], 'NX') return 1";
+
+	send_script(service, script, (struct slice[]){ SLICE_LIT("1"), slice_str(service->since) },
+		    2, on_written, service);
+}
+
 /*
  * Both connections are there. Others may have written and announced something meanwhile, and the store may have lost what
  * it had.
@@ -466,6 +483,7 @@ static void on_ready(void *arg)
 	LIST_FOREACH(node, &service->entries)
 		container_of(node, struct entry, all)->written_ms = 0;
 	set_up(service, true, "");
+	note_since(service);
 	compare(service);
 }
 
@@ -583,6 +601,7 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	timer_start(loop, &service->refresh, service->life_ms / 4);
 	snprintf(service->why, sizeof(service->why), "it has not been reached yet");
 	service->channel = mem_printf("%s:taken", cluster->prefix);
+	service->since = mem_printf("%s:since", cluster->prefix);
 	service->command_conf = (struct redis_conf){ .url = cluster->store,
 						     .username = cluster->username,
 						     .password = cluster->password,
@@ -615,6 +634,7 @@ void store_service_free(struct store_service **service)
 	map_fini(&one->by_id);
 	munmap((void *)(uintptr_t)one->file, KEPT_SESSIONS_FILE_BYTES);
 	free(one->channel);
+	free(one->since);
 	free(one->text);
 	free(one);
 }

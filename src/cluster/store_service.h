@@ -13,12 +13,15 @@
  * It expires sessions.idle_timeout after its node has last said that it is there. Whoever takes one
  * over announces that on the channel PREFIX:taken: "NODE ID", the node that has lost it.
  *
+ * PREFIX:since is the second in which a node first found the store empty. In the next STORE_YOUNG_S
+ * seconds a session that is not there may be one that its node has not written again yet: 503.
+ *
  * The gateway asks (io/ipc.def) of `kind`:
  *
  *	FETCH_STORE_SAVED   what is in its memory file has changed. Answered at once
  *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs. 200: it
  *	                    is this node's, the body is their lines, etag the node that had it; 404: the
- *	                    store has none of this owner and server; 503: the store cannot be reached
+ *	                    store has none of this owner and server; 503: the store cannot be reached, or is young
  *	FETCH_STORE_WATCH   answered as soon as there is something to say, in lines: "up"; "down WHY";
  *	                    "lost ID"
  */
@@ -30,6 +33,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
+#define STORE_YOUNG_S "10"
 #define STORE_TAKE_MAX 66 /* IDs: a session, and a leg for each server of its endpoint */
 
 /* Set together: `store` says whether there is a cluster. */

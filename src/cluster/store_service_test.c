@@ -167,6 +167,9 @@ static void store_accepts(void)
 	assert_string_equal(word(&world.channel, 1), "p:taken");
 	answers(&world.channel, "*3\r\n$9\r\nsubscribe\r\n$7\r\np:taken\r\n:1\r\n");
 	answers(&world.commands, "+PONG\r\n");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 3), "p:since");
+	answers(&world.commands, ":1\r\n");
 }
 
 /* ---- the gateway ---- */
@@ -389,7 +392,8 @@ static void a_session_is_taken_over(void **state)
 		assert_string_equal(word(&world.commands, 5), "a");
 		assert_string_equal(word(&world.commands, 6), OWNER);
 		assert_string_equal(word(&world.commands, 8), "p:taken");
-		assert_string_equal(word(&world.commands, 10), ID_B);
+		assert_string_equal(word(&world.commands, 9), "p:since");
+		assert_string_equal(word(&world.commands, 11), ID_B);
 		answers(&world.commands, rows[i].reply);
 		hears(id, rows[i].status, rows[i].body);
 		assert_string_equal(world.etag, rows[i].node);

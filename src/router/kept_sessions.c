@@ -735,6 +735,11 @@ static struct kept_session *find_live(const struct kept_sessions *kept, const st
 	return NULL;
 }
 
+bool kept_sessions_have(const struct kept_sessions *kept, const struct digest *id)
+{
+	return find_asleep(kept, id) != NULL;
+}
+
 void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_ours)
 {
 	while (lines.n > 0 && kept->is_on && kept->file != NULL) {

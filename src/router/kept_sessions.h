@@ -190,6 +190,8 @@ void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
  */
 void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
 			    const struct server *server);
+/* Whether one with this digest of its id sleeps here. */
+bool kept_sessions_have(const struct kept_sessions *kept, const struct digest *id);
 /*
  * These lines, which another node has written, are this one's from now on: their sessions sleep here.
  * is_ours: it was this node itself; what is here is newer. Live ones stay as they are.

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Nodes of a cluster behind HAProxy, with a real store, under sessions that call without pause: nodes and the store are killed, stopped
+for a while and drained in random order. No session may be lost, and no call may get another's answer.
+"""
+import contextlib
+import os
+import random
+import signal
+import time
+
+import c117_cluster as nodes_of
+import harness
+from common import Problem
+
+PAUSE_S = 4  # longer than a store may be silent, and than HAProxy believes in a node that is
+
+
+class Run:
+    def __init__(self, store, nodes, proxy, callers, rng):
+        self.store, self.nodes, self.proxy, self.callers, self.rng = store, nodes, proxy, callers, rng
+        self.done = {}
+
+    def settle(self):
+        """All are served, and all is in the store: what a node and the store know alone can be lost with both."""
+        for caller in self.callers:
+            caller.proceed(1)
+        harness.wait_for(lambda: len(self.store.records()) >= len(self.callers), 60, "all sessions in the store")
+
+    def again(self, name):
+        self.nodes.begin(name, self.nodes[name].address)
+
+    def kill(self, name):
+        self.nodes.kill(name)
+        for caller in self.callers:
+            caller.proceed(1)
+        self.again(name)
+
+    def drain(self, name):
+        self.nodes[name].term()
+        harness.eq(self.nodes[name].wait(60), 0)
+        self.again(name)
+
+    def stand_still(self, name):
+        """It seems to be gone, and comes back: what others have taken meanwhile it has to give up."""
+        pids = [self.nodes[name].pid] + harness.descendants(self.nodes[name].pid)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+            if number == signal.SIGSTOP:
+                time.sleep(PAUSE_S)
+
+    def kill_store(self, _):
+        """What a node does not have is not served meanwhile."""
+        self.store.stop()
+        time.sleep(self.rng.random() * PAUSE_S)
+        self.store.start()
+
+    def disturb(self):
+        name = self.rng.choice("abc")
+        what = self.rng.choice([self.kill, self.kill, self.drain, self.stand_still, self.kill_store])
+        self.settle()
+        what(name)
+        self.done[what.__name__] = self.done.get(what.__name__, 0) + 1
+
+
+def part_cluster(options, child):
+    seed = options.seed or random.randrange(1, 1 << 32)
+    scene, count = harness.Scene(None), options.held
+    server = {"command": child[0], "args": child[1:], "pool": {"max": 1000}}
+    until = time.monotonic() + options.seconds
+    with nodes_of.Store(scene) as store:
+        nodes = nodes_of.Nodes(scene, store, "abc", servers={"main": server}, config=dict(nodes_of.BEHIND, limits={"processes": 2000}))
+        with nodes_of.Proxy(scene, nodes) as proxy:
+            harness.wait_for(proxy.serves, 20, "the proxy")
+            callers = [nodes_of.Caller(scene, proxy, n) for n in range(count)]
+            run = Run(store, nodes, proxy, callers, random.Random(seed))
+            try:
+                for caller in callers:
+                    caller.start_now()
+                while time.monotonic() < until:
+                    run.disturb()
+                run.settle()
+            except AssertionError as e:
+                raise Problem("seed %d: %s" % (seed, e)) from e
+            finally:
+                for caller in callers:
+                    caller.over.set()
+                for caller in callers:
+                    caller.join(30)
+            calls, failed = sum(c.calls for c in callers), sum(len(c.failed) for c in callers)
+            print("cluster: seed %d; %s; %d sessions, %d calls, %d failed and made again, none lost, the longest %.1f s"
+                  % (seed, ", ".join("%d %s" % (n, what) for what, n in sorted(run.done.items())), count, calls, failed,
+                     max(c.longest for c in callers)))
+            for daemon in scene.daemons:
+                daemon.forgiven = True
+    problems = [p for p in scene.end() if p]
+    if problems:
+        raise Problem("; ".join(map(str, problems)))
