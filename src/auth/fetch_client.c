@@ -209,7 +209,8 @@ static void start(struct fetch_client *client, struct inquiry *inquiry, const st
 	buf_append_slice(&asked->sent, sent);
 	list_append(&client->asked, &asked->link);
 	timer_init(&asked->deadline, asked_on_deadline);
-	timer_start(client->loop, &asked->deadline, INQUIRY_MS);
+	if (what->kind != FETCH_STORE_WATCH) /* which is answered when there is something to say */
+		timer_start(client->loop, &asked->deadline, INQUIRY_MS);
 	inquiry->asked = asked;
 	if (ipc_channel_is_open(&client->wire))
 		asked_send(asked);

@@ -12,16 +12,22 @@
 
 static void start_saved(struct cluster *cluster)
 {
+	at_end(buf_fini) struct buf ended = { 0 };
+
 	cluster->is_unsaved = false;
+	cluster->asked_ended =
+		kept_sessions_ended(&cluster->router->kept_sessions, cluster->told_ended, &ended);
 	inquiry_start(cluster->client, &cluster->saved, FETCH_STORE_SAVED, 0, NULL,
-		      slice_of(NULL, 0));
+		      buf_slice(&ended));
 }
 
-static void on_saved_answer(struct inquiry *inquiry, not_used const struct fetch_answer *answer)
+static void on_saved_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
 {
 	struct cluster *cluster = container_of(inquiry, struct cluster, saved);
 
-	/* A store process that begins looks at everything by itself. */
+	if (answer->status == 200)
+		cluster->told_ended = cluster->asked_ended;
+	/* A store process that begins looks at everything else by itself. */
 	if (cluster->is_unsaved)
 		start_saved(cluster);
 }
@@ -54,12 +60,14 @@ static void take_news(struct cluster *cluster, struct slice line)
 {
 	struct slice word = slice_cut(&line, ' ');
 
-	if (slice_is_equal(word, SLICE_LIT("up")))
+	if (slice_is_equal(word, SLICE_LIT("up"))) {
 		cluster->is_up = true;
-	else if (slice_is_equal(word, SLICE_LIT("down")))
+		on_saved(&cluster->router->kept_sessions); /* what has ended meanwhile */
+	} else if (slice_is_equal(word, SLICE_LIT("down"))) {
 		set_down(cluster, line);
-	else if (slice_is_equal(word, SLICE_LIT("lost")))
+	} else if (slice_is_equal(word, SLICE_LIT("lost"))) {
 		kept_sessions_lose(&cluster->router->kept_sessions, line);
+	}
 }
 
 static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
@@ -67,6 +75,8 @@ static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *
 	struct cluster *cluster = container_of(inquiry, struct cluster, watch);
 	struct slice lines = answer->body;
 
+	if (answer->status != 200)
+		set_down(cluster, SLICE_LIT("mcpgated-store does not run"));
 	while (answer->status == 200 && lines.n > 0)
 		take_news(cluster, slice_cut(&lines, '\n'));
 	start_watch(cluster);

@@ -35,7 +35,8 @@ struct cluster {
 	struct inquiry watch;
 	struct list asking; /* struct cluster_ask */
 	size_t asking_count;
-	bool is_unsaved; /* since `saved` was asked */
+	bool is_unsaved;                /* since `saved` was asked */
+	size_t asked_ended, told_ended; /* kept_sessions_ended: that `saved` tells, that was told */
 	bool is_up;
 	char why[160]; /* it is not */
 };

@@ -25,6 +25,7 @@
 #include "io/wire.h"
 
 #define READ_BYTES (64 * 1024)
+#define READS_MAX 4 /* in one turn */
 
 enum redis_state {
 	REDIS_WAITING,    /* until it is tried again */
@@ -59,7 +60,8 @@ struct redis {
 	uint64_t since_ms;  /* in this state */
 	uint64_t heard_ms;  /* bytes of the store */
 	uint64_t retry_ms;
-	char why[160]; /* the last reason for a failure, which is told once */
+	size_t reply_bytes; /* read since the last whole reply */
+	char why[160];      /* the last reason for a failure, which is told once */
 };
 
 /* ---- ends ---- */
@@ -96,7 +98,7 @@ static void redis_close(struct redis *redis)
 	tls_free(&redis->tls);
 	if (wire_is_open(&redis->wire))
 		wire_close(&redis->wire);
-	redis->out.len = redis->out_at = 0;
+	redis->out.len = redis->out_at = redis->reply_bytes = 0;
 }
 
 static void redis_lose(struct redis *redis, const char *why)
@@ -285,10 +287,11 @@ static bool take_replies(struct redis *redis)
 		}
 		if (reply == NULL)
 			break;
+		redis->reply_bytes = 0;
 		take_reply(redis, reply);
 		freeReplyObject(reply);
 	}
-	if (redis->state >= REDIS_GREETING && redis->reader->len > REDIS_REPLY_BYTES_MAX) {
+	if (redis->state >= REDIS_GREETING && redis->reply_bytes > REDIS_REPLY_BYTES_MAX) {
 		redis_lose(redis, "its reply is too long");
 		return false;
 	}
@@ -304,7 +307,7 @@ static void on_readable(struct wire *wire)
 		secure(redis);
 		return;
 	}
-	for (;;) {
+	for (int i = 0; i < READS_MAX; i++) {
 		ssize_t n = wire_read(wire, bytes, sizeof(bytes));
 
 		if (n == WIRE_AGAIN)
@@ -314,6 +317,7 @@ static void on_readable(struct wire *wire)
 			return;
 		}
 		redis->heard_ms = clock_now_ms();
+		redis->reply_bytes += (size_t)n;
 		if (redisReaderFeed(redis->reader, bytes, (size_t)n) != REDIS_OK ||
 		    !take_replies(redis))
 			return;
@@ -415,15 +419,16 @@ static void redis_connect(struct redis *redis)
 /* A store that is there answers a PING. */
 static void look_after(struct redis *redis)
 {
-	uint64_t now_ms = clock_now_ms();
+	uint64_t now_ms = clock_now_ms(), waited_ms = 0;
 
 	if (redis->state != REDIS_READY && now_ms - redis->since_ms >= REDIS_CONNECT_MS) {
 		redis_lose(redis, "it cannot be reached in time");
 		return;
 	}
-	if (!list_is_empty(&redis->sent) && now_ms - redis->heard_ms >= REDIS_SILENCE_MS &&
-	    now_ms - container_of(redis->sent.next, struct awaited, link)->sent_ms >=
-		    REDIS_SILENCE_MS) {
+	if (!list_is_empty(&redis->sent))
+		waited_ms = now_ms - container_of(redis->sent.next, struct awaited, link)->sent_ms;
+	if ((waited_ms >= REDIS_SILENCE_MS && now_ms - redis->heard_ms >= REDIS_SILENCE_MS) ||
+	    waited_ms >= REDIS_SLOW_MS || redis->out.len > REDIS_UNSENT_BYTES_MAX) {
 		redis_lose(redis, "it does not answer");
 		return;
 	}

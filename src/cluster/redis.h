@@ -16,12 +16,14 @@
 
 /* A store that does not answer within this time is lost, and connected to again. */
 #define REDIS_SILENCE_MS 3000
+#define REDIS_SLOW_MS 15000 /* nor may a command wait for longer, whatever else it answers */
 #define REDIS_PING_MS 1000
 #define REDIS_CONNECT_MS 3000
 #define REDIS_RETRY_MIN_MS 50 /* after the first failure; doubles */
 #define REDIS_RETRY_MAX_MS 1000
 /* Of one reply; a store that sends more is not believed. */
 #define REDIS_REPLY_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define REDIS_UNSENT_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define REDIS_ARGUMENTS_MAX 160
 
 struct tls_client;

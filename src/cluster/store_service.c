@@ -25,12 +25,14 @@
 #include "io/ipc_channel.h"
 #include "obs/log.h"
 #include "router/kept_sessions.h"
+#include "session/session.h"
 
 #define LIFE_MIN_MS (60 * UINT64_C(1000))
 #define UNSENT_BYTES_MAX (1024 * 1024)
 #define TICKETS_MAX \
 	1024 /* questions that wait for the store; beyond that it counts as out of reach */
-#define EVENTS_BYTES_MAX (64 * 1024)
+#define EVENTS_BYTES_MAX (8 * 1024) /* what the gateway does for each is its matter of one turn */
+#define REFRESH_MS 5000
 
 /* A session or leg of this node, as it is in the store, or is to be. */
 struct entry {
@@ -49,6 +51,7 @@ struct ticket {
 	struct store_service *service;
 	uint32_t id;
 	bool is_cancelled;
+	struct buf ids; /* that it asks for, with spaces between */
 };
 
 struct store_service {
@@ -73,6 +76,8 @@ struct store_service {
 	bool is_up;
 	bool is_news; /* is_up has not been told */
 	char why[160];
+	bool is_refused;      /* by the store, which was logged */
+	char known_since[32]; /* what the store has said of `since`; empty: nothing */
 };
 
 /* ---- answers to the gateway ---- */
@@ -83,7 +88,8 @@ static void answer(struct store_service *service, uint32_t id, int status, const
 	const struct ipc_message message = {
 		.type = IPC_ANSWER,
 		.answer = { id, status, (uint32_t)body.n, 0 },
-		.texts = { slice_str(error), slice_of(NULL, 0), etag },
+		.texts = { slice_of(error, strnlen(error, FETCH_FIELD_BYTES_MAX)),
+			   slice_of(NULL, 0), etag },
 	};
 
 	CHECK(body.n <= FETCH_BODY_BYTES_MAX);
@@ -128,6 +134,8 @@ static void tell_news(struct store_service *service)
 
 static struct entry *find_entry(const struct store_service *service, struct slice id)
 {
+	if (id.n != DIGEST_TEXT)
+		return NULL;
 	for (struct map_link *at = map_find_link(&service->by_id, text_hash(service->seed, id));
 	     at != NULL; at = at->next) {
 		struct entry *entry = container_of(at, struct entry, link);
@@ -190,11 +198,14 @@ static void on_written(void *arg, const redisReply *reply)
 {
 	struct store_service *service = arg;
 	struct slice id = redis_text(reply);
+	bool is_refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
 
 	if (id.n == DIGEST_TEXT)
 		note_lost(service, id);
-	else if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+	if (is_refused && !service->is_refused)
 		LOG(STORE_REFUSES, LOG_SLICE("error", slice_of(reply->str, (size_t)reply->len)));
+	if (reply != NULL)
+		service->is_refused = is_refused;
 }
 
 static void write_entry(struct store_service *service, const struct entry *entry,
@@ -219,13 +230,13 @@ static void write_entry(struct store_service *service, const struct entry *entry
 		    7, on_written, service);
 }
 
-static void remove_entry(struct store_service *service, const struct entry *entry)
+static void remove_record(struct store_service *service, struct slice id)
 {
 	static const char script[] = "if redis.call('HGET', KEYS[1], 'n') == ARGV[1] then "
 				     "redis.call('DEL', KEYS[1]) end return 1";
 	at_end(buf_fini) struct buf key = { 0 };
 
-	append_key(&key, service, slice_of(entry->id, DIGEST_TEXT));
+	append_key(&key, service, id);
 	send_script(service, script,
 		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
 				      slice_str(service->conf->node) },
@@ -299,26 +310,27 @@ static void take_line(struct store_service *service, struct slice text)
 }
 
 /* A copy of the gateway's text, which it may replace twice while that is read: then it has been told to us again. */
-static struct slice copy_text(struct store_service *service)
+static bool copy_text(struct store_service *service, struct slice *text_r)
 {
 	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
 	struct slice text;
 
-	if (!halves_read(service->file, KEPT_SESSIONS_TEXT_BYTES, &text))
-		return slice_of(NULL, 0);
+	if (!halves_read(service->file, KEPT_SESSIONS_TEXT_BYTES, &text) || text.n < first.n)
+		return false;
 	memcpy(service->text, text.p, text.n);
 	text.p = service->text;
 	if (!slice_has_prefix(text, first) || text.p[text.n - 1] != '\n')
-		return slice_of(NULL, 0);
-	return slice_of(text.p + first.n, text.n - first.n);
+		return false;
+	*text_r = slice_of(text.p + first.n, text.n - first.n);
+	return true;
 }
 
 /* Brings the store to what the gateway has. */
 static void compare(struct store_service *service)
 {
-	struct slice text = copy_text(service);
+	struct slice text;
 
-	if (!service->is_up)
+	if (!service->is_up || !copy_text(service, &text))
 		return;
 	while (text.n > 0)
 		take_line(service, slice_cut(&text, '\n'));
@@ -326,7 +338,7 @@ static void compare(struct store_service *service)
 		struct entry *entry = container_of(node, struct entry, all);
 
 		if (!entry->is_seen) { /* the gateway has forgotten it */
-			remove_entry(service, entry);
+			remove_record(service, slice_of(entry->id, DIGEST_TEXT));
 			drop_entry(service, entry);
 		} else {
 			entry->is_seen = false;
@@ -334,12 +346,60 @@ static void compare(struct store_service *service)
 	}
 }
 
+/* All, as the store may have lost it. */
+static void write_anew(struct store_service *service)
+{
+	LIST_FOREACH(node, &service->entries)
+		container_of(node, struct entry, all)->written_ms = 0;
+	compare(service);
+}
+
+/* Another time than before: the store was emptied under its connections. */
+static void on_since(void *arg, const redisReply *reply)
+{
+	struct store_service *service = arg;
+	struct slice text = redis_text(reply), known = slice_str(service->known_since);
+
+	if (text.n == 0 || text.n >= sizeof(service->known_since) || slice_is_equal(text, known))
+		return;
+	snprintf(service->known_since, sizeof(service->known_since), "%.*s", SLICE_ARG(text));
+	if (known.n > 0 && service->is_up)
+		write_anew(service);
+}
+
+/* Since when the store has what it has; from now on, if it has nothing. */
+static void note_since(struct store_service *service)
+{
+	static const char script[] = "local t = redis.call('TIME') "
+				     "redis.call('SET', KEYS[1], t[1] .. '.' .. t[2], 'NX') "
+				     "return redis.call('GET', KEYS[1])";
+
+	send_script(service, script, (struct slice[]){ SLICE_LIT("1"), slice_str(service->since) },
+		    2, on_since, service);
+}
+
+/* What the gateway has ended, whoever has written it: a service before this one may have. */
+static void remove_ended(struct store_service *service, struct slice ids)
+{
+	while (service->is_up && ids.n > 0) {
+		struct slice id = slice_cut(&ids, ' ');
+
+		if (id.n == DIGEST_TEXT && find_entry(service, id) == NULL)
+			remove_record(service, id);
+	}
+}
+
 static void on_refresh(struct timer *timer)
 {
 	struct store_service *service = container_of(timer, struct store_service, refresh);
 
-	compare(service);
-	timer_start(service->loop, timer, service->life_ms / 4);
+	if (service->is_up)
+		note_since(service);
+	if (service->is_refused)
+		write_anew(service);
+	else
+		compare(service);
+	timer_start(service->loop, timer, REFRESH_MS);
 }
 
 /* ---- taking over ---- */
@@ -348,7 +408,19 @@ static void ticket_free(struct ticket *ticket)
 {
 	ticket->service->ticket_count--;
 	list_remove(&ticket->link);
+	buf_fini(&ticket->ids);
 	free(ticket);
+}
+
+/* It is ours now, whatever was found before. */
+static void note_taken(struct store_service *service, struct slice ids)
+{
+	while (ids.n > 0) {
+		struct entry *entry = find_entry(service, slice_cut(&ids, ' '));
+
+		if (entry != NULL)
+			entry->is_lost = false;
+	}
 }
 
 /* [node before, line, line …]; a leg that is not there has no line. */
@@ -368,11 +440,13 @@ static void on_taken(void *arg, const redisReply *reply)
 		buf_append_slice(&lines, line);
 		buf_append_char(&lines, '\n');
 	}
+	if (lines.len > 0)
+		note_taken(service, buf_slice(&ticket->ids));
 	if (ticket->is_cancelled)
 		;
 	else if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
 		answer_word(service, ticket->id, 503, reply != NULL ? reply->str : "no answer");
-	else if (lines.len == 0)
+	else if (lines.len == 0 || redis_text(reply->element[0]).n > SESSION_NODE_MAX)
 		answer_word(service, ticket->id, 404, "");
 	else
 		answer(service, ticket->id, 200, "", buf_slice(&lines),
@@ -390,7 +464,9 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 		"local had = redis.call('HMGET', KEYS[1], 'n', 'o') "
 		"if not had[1] then "
 		"  local now = redis.call('TIME')[1] "
-		"  if now - (redis.call('GET', ARGV[5]) or now) < " STORE_YOUNG_S " then "
+		"  local since = redis.call('GET', ARGV[5]) "
+		"  if not since then redis.call('SET', ARGV[5], now) end "
+		"  if now - (since or now) < " STORE_YOUNG_S " then "
 		"    return redis.error_reply('YOUNG it was lost a moment ago') "
 		"  end "
 		"end "
@@ -440,6 +516,8 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 		ticket->id = id;
 		service->ticket_count++;
 		list_append(&service->tickets, &ticket->link);
+		for (size_t i = 0; i < count; i++)
+			buf_printf(&ticket->ids, "%.*s ", SLICE_ARG(ids[i]));
 		send_script(service, script, arguments, n, on_taken, ticket);
 	}
 	for (size_t i = 0; i < count; i++)
@@ -460,16 +538,6 @@ static void set_up(struct store_service *service, bool is_up, const char *why)
 	tell_news(service);
 }
 
-/* If the store has lost what it had, or is new. */
-static void note_since(struct store_service *service)
-{
-	static const char script[] =
-		"redis.call('SET', KEYS[1], redis.call('TIME')[1], 'NX') return 1";
-
-	send_script(service, script, (struct slice[]){ SLICE_LIT("1"), slice_str(service->since) },
-		    2, on_written, service);
-}
-
 /*
  * Both connections are there. Others may have written and announced something meanwhile, and the store may have lost what
  * it had.
@@ -480,11 +548,9 @@ static void on_ready(void *arg)
 
 	if (!redis_is_ready(service->commands) || !redis_is_ready(service->announcements))
 		return;
-	LIST_FOREACH(node, &service->entries)
-		container_of(node, struct entry, all)->written_ms = 0;
 	set_up(service, true, "");
 	note_since(service);
-	compare(service);
+	write_anew(service);
 }
 
 static void on_lost(void *arg, const char *why)
@@ -500,18 +566,32 @@ static void on_failed(void *arg, const char *why)
 	set_up(arg, false, why);
 }
 
-static void on_announcements_failed(not_used void *arg, not_used const char *why)
-{
-	/* So does that for commands, most likely, which says so. */
-}
-
-static void on_announced(void *arg, struct slice message)
+/* If commands cannot be sent either, that says so. */
+static void on_announcements_failed(void *arg, const char *why)
 {
 	struct store_service *service = arg;
-	struct slice node = slice_cut(&message, ' ');
 
-	if (slice_is_equal(node, slice_str(service->conf->node)) && message.n == DIGEST_TEXT)
-		note_lost(service, message);
+	if (redis_is_ready(service->commands))
+		set_up(service, false, why);
+}
+
+/* By now this node may have taken it back: what the store says behind that counts. */
+static void on_announced(void *arg, struct slice message)
+{
+	static const char script[] = "if redis.call('HGET', KEYS[1], 'n') ~= ARGV[1] then "
+				     "return ARGV[2] end return 1";
+	struct store_service *service = arg;
+	struct slice node = slice_cut(&message, ' ');
+	at_end(buf_fini) struct buf key = { 0 };
+
+	if (!slice_is_equal(node, slice_str(service->conf->node)) || !service->is_up ||
+	    find_entry(service, message) == NULL)
+		return;
+	append_key(&key, service, message);
+	send_script(service, script,
+		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
+				      slice_str(service->conf->node), message },
+		    4, on_written, service);
 }
 
 static const struct redis_ops command_ops = { .on_ready = on_ready,
@@ -532,7 +612,8 @@ static void on_ask(struct store_service *service, const struct ipc_message *mess
 		take_over(service, id, message->texts[1]);
 	} else if (message->ask.kind == FETCH_STORE_SAVED) {
 		compare(service);
-		answer_word(service, id, 200, "");
+		remove_ended(service, message->texts[1]);
+		answer_word(service, id, service->is_up ? 200 : 503, "");
 	} else if (message->ask.kind == FETCH_STORE_WATCH) {
 		service->watch = id;
 		tell_news(service);
@@ -598,7 +679,7 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	list_init(&service->entries);
 	list_init(&service->tickets);
 	timer_init(&service->refresh, on_refresh);
-	timer_start(loop, &service->refresh, service->life_ms / 4);
+	timer_start(loop, &service->refresh, REFRESH_MS);
 	snprintf(service->why, sizeof(service->why), "it has not been reached yet");
 	service->channel = mem_printf("%s:taken", cluster->prefix);
 	service->since = mem_printf("%s:since", cluster->prefix);

@@ -18,7 +18,8 @@
  *
  * The gateway asks (io/ipc.def) of `kind`:
  *
- *	FETCH_STORE_SAVED   what is in its memory file has changed. Answered at once
+ *	FETCH_STORE_SAVED   what is in its memory file has changed; token: "ID ID…" of those that have ended.
+ *	                    Answered at once: 200; 503: the store cannot be reached
  *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs. 200: it
  *	                    is this node's, the body is their lines, etag the node that had it; 404: the
  *	                    store has none of this owner and server; 503: the store cannot be reached, or is young

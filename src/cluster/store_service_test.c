@@ -26,6 +26,7 @@
 #define PATIENCE_MS 20000
 #define ID_A "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define ID_B "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+#define ID_C "DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD"
 #define OWNER "\"owner\":\"CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC\",\"server\":\"main\""
 #define LINE(id, rest) "{\"id\":\"" id "\"," OWNER rest "}\n"
 #define LEG(id) "{\"leg\":\"" id "\"," OWNER "}\n"
@@ -119,13 +120,17 @@ static const char *word(const struct end *end, size_t i)
 	return end->command->element[i]->str;
 }
 
-/* What asks whether the store is there is answered, and does not count. */
+/* What asks whether the store is there, and since when, is answered, and does not count. */
 static bool has_order(struct end *end)
 {
 	while (has_command(end)) {
-		if (strcmp(word(end, 0), "PING") != 0)
+		bool is_eval = strcmp(word(end, 0), "EVAL") == 0;
+
+		if (is_eval && strcmp(word(end, 3), "p:since") != 0)
 			return true;
-		answers(end, "+PONG\r\n");
+		/* It may have left. */
+		(void)!send(end->fd, is_eval ? ":1\r\n" : "+PONG\r\n", is_eval ? 4 : 7,
+			    MSG_NOSIGNAL);
 	}
 	return false;
 }
@@ -167,9 +172,6 @@ static void store_accepts(void)
 	assert_string_equal(word(&world.channel, 1), "p:taken");
 	answers(&world.channel, "*3\r\n$9\r\nsubscribe\r\n$7\r\np:taken\r\n:1\r\n");
 	answers(&world.commands, "+PONG\r\n");
-	TURN_UNTIL(has_order(&world.commands));
-	assert_string_equal(word(&world.commands, 3), "p:since");
-	answers(&world.commands, ":1\r\n");
 }
 
 /* ---- the gateway ---- */
@@ -332,11 +334,28 @@ static void what_has_changed_is_written(void **state)
 	answers(&world.commands, ":1\r\n");
 	end_close(&world.commands);
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "down it has closed the connection\n");
-	saves(LEG(ID_B) LINE(ID_A, ""));
+	keeps(LEG(ID_B) LINE(ID_A, ""));
+	hears(asks(FETCH_STORE_SAVED, ID_B " "), 503, "");
 	end_close(&world.channel);
 	store_accepts();
 	store_is_given(ID_B, LEG(ID_B));
 	store_is_given(ID_A, LINE(ID_A, ""));
+	asks(FETCH_STORE_SAVED, ID_C " " ID_A " x "); /* of these one is there, and one is no id */
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
+	assert_string_equal(word(&world.commands, 3), "p:s:" ID_C);
+	answers(&world.commands, ":1\r\n");
+	hears(world.last_id, 200, "");
+	store_is_given_nothing();
+}
+
+/* What is announced may be over: EVAL SCRIPT 1 KEY NODE ID */
+static void store_is_asked_whose(const char *id)
+{
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "HGET"));
+	assert_string_equal(word(&world.commands, 4), "a");
+	assert_string_equal(word(&world.commands, 5), id);
 }
 
 /* CLU-SESS-03: by the reply to a write, or by what another node announces of this one. */
@@ -353,12 +372,37 @@ static void what_others_have_is_told(void **state)
 	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\nb " ID_A "\r\n");
 	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$4\r\na xx\r\n");
 	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\na " ID_B "\r\n");
+	store_is_asked_whose(ID_B);
+	answers(&world.commands, "$43\r\n" ID_B "\r\n");
 	hears(id, 200, "lost " ID_B "\n");
 	saves(LINE(ID_A, ",\"level\":\"error\"") LEG(ID_B));
 	TURN_UNTIL(has_order(&world.commands));
 	assert_string_equal(word(&world.commands, 8), ID_A);
 	answers(&world.commands, "$43\r\n" ID_A "\r\n");
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "lost " ID_A "\n");
+}
+
+/* A node that takes back what another one has taken keeps it, whatever it is told late. */
+static void what_is_taken_back_stays(void **state)
+{
+	keeps(LINE(ID_A, "") LEG(ID_B));
+	store_accepts();
+	TURN_UNTIL(has_order(&world.commands));
+	answers(&world.commands, "$43\r\n" ID_A "\r\n");
+	store_is_given(ID_B, LEG(ID_B));
+	asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+	TURN_UNTIL(has_order(&world.commands));
+	answers(&world.commands, "*2\r\n$1\r\nb\r\n$4\r\nline\r\n");
+	hears(world.last_id, 200, "line\n");
+	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\na " ID_A "\r\n");
+	store_is_asked_whose(ID_A);
+	answers(&world.commands, ":1\r\n");
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	asks(FETCH_STORE_WATCH, "");
+	for (int i = 0; i < 50; i++) {
+		turn();
+		assert_false(is_answered());
+	}
 }
 
 /* CLU-SESS-01, CLU-SESS-02 */
@@ -376,6 +420,7 @@ static void a_session_is_taken_over(void **state)
 		{ "$-1\r\n", 404, "", "" },
 		{ ":7\r\n", 404, "", "" },
 		{ "*2\r\n:1\r\n*1\r\n:2\r\n", 404, "", "" },
+		{ "*2\r\n$9\r\nninechars\r\n$5\r\nline1\r\n", 404, "", "" },
 		{ "-NOPERM no\r\n", 503, "", "" },
 	};
 
@@ -459,11 +504,9 @@ static void an_odd_gateway(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_has_changed_is_written),
-		CASE(what_others_have_is_told),
-		CASE(a_session_is_taken_over),
-		CASE(an_odd_store_is_left),
-		CASE(an_odd_gateway),
+		CASE(what_has_changed_is_written), CASE(what_others_have_is_told),
+		CASE(a_session_is_taken_over),     CASE(what_is_taken_back_stays),
+		CASE(an_odd_store_is_left),        CASE(an_odd_gateway),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);

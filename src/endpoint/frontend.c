@@ -120,7 +120,7 @@ static bool must_ask_cluster(const struct endpoint_request *request)
 	const struct cluster *cluster = request->frontend->conf.cluster;
 
 	return cluster != NULL && request->role == ENDPOINT_MCP &&
-	       !request->frontend->conf.is_operators &&
+	       !streamable_is_stateless(request) && !request->frontend->conf.is_operators &&
 	       cluster_must_ask(cluster, request->http->fields[HTTP_MCP_SESSION_ID]);
 }
 
@@ -236,6 +236,15 @@ static void on_cluster_answer(struct cluster_ask *ask, bool is_known)
 {
 	struct pending_auth *pending = container_of(ask, struct pending_auth, ask);
 
+	uint64_t wait_ms =
+		pending->http.method == HTTP_POST ?
+			frontend_wait_ms(pending->request.frontend, pending->access.principal) :
+			0;
+
+	if (is_known && wait_ms > 0) {
+		timer_start(pending->request.frontend->router->loop, &pending->turn, wait_ms);
+		return;
+	}
 	if (is_known) {
 		pending_auth_go_on(pending);
 		return;

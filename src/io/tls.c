@@ -69,6 +69,8 @@ struct tls_client *tls_client_new(struct slice ca, struct error *err)
 	SSL_CTX_set_security_level(client->context, 2);
 	CHECK(SSL_CTX_set_min_proto_version(client->context, TLS1_2_VERSION) == 1);
 	SSL_CTX_set_verify(client->context, SSL_VERIFY_PEER, NULL);
+	SSL_CTX_set_mode(client->context,
+			 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	if (ca.n > 0 ? trust(client->context, ca, err) < 0 :
 		       SSL_CTX_load_verify_file(client->context, SYSTEM_CA) != 1) {
 		if (ca.n == 0)

@@ -128,9 +128,10 @@ static uint64_t key_of(const struct kept_sessions *kept, const struct digest *id
 	return text_hash(kept->seed, slice_of((const char *)id->bytes, DIGEST_BYTES));
 }
 
-static struct kept_session *find_asleep(const struct kept_sessions *kept, const struct digest *id)
+static struct kept_session *find_in(const struct kept_sessions *kept, const struct map *map,
+				    const struct digest *id)
 {
-	for (struct map_link *at = map_find_link(&kept->by_id, key_of(kept, id)); at != NULL;
+	for (struct map_link *at = map_find_link(map, key_of(kept, id)); at != NULL;
 	     at = at->next) {
 		struct kept_session *one = container_of(at, struct kept_session, by_id);
 
@@ -138,6 +139,11 @@ static struct kept_session *find_asleep(const struct kept_sessions *kept, const 
 			return one;
 	}
 	return NULL;
+}
+
+static struct kept_session *find_asleep(const struct kept_sessions *kept, const struct digest *id)
+{
+	return find_in(kept, &kept->by_id, id);
 }
 
 /* Before `where` in the list of those asleep. */
@@ -172,8 +178,7 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 {
 	if (one->process != NULL)
 		upstream_close(one->process, REASON_SESSION_END);
-	if (one->client == NULL)
-		map_remove_link(&kept->by_id, &one->by_id);
+	map_remove_link(one->client == NULL ? &kept->by_id : &kept->live_by_id, &one->by_id);
 	list_remove(&one->link);
 	CHECK(kept->bytes >= one->line.len);
 	kept->bytes -= one->line.len;
@@ -367,6 +372,7 @@ struct kept_session *kept_session_new(struct client *client, struct slice id, st
 	write_fixed(one, id, params);
 	kept->bytes += one->line.len;
 	list_append(&kept->live, &one->link);
+	map_insert_link(&kept->live_by_id, key_of(kept, &one->id), &one->by_id);
 	kept_session_note_process(one);
 	note(kept);
 	return one;
@@ -434,10 +440,13 @@ void kept_session_end(struct kept_session **one, enum reason reason)
 		if ((*one)->is_changed)
 			write_rest(kept, *one);
 		list_remove(&(*one)->link);
+		map_remove_link(&kept->live_by_id, &(*one)->by_id);
 		/* Those in use come first, and nobody waits here for those who do not come back. */
 		lay_down(kept, *one, kept->asleep.next);
 		timer_stop(&kept->forgetting);
 	} else {
+		if (reason != REASON_MOVED && !(*one)->is_leg) /* those may come back */
+			kept->ended[kept->ended_count++ % KEPT_ENDED_MAX] = (*one)->id;
 		forget_legs(kept, (*one)->client);
 		drop(kept, *one);
 	}
@@ -681,6 +690,7 @@ void kept_session_wake(struct kept_session *one, struct client *client, struct s
 	map_remove_link(&kept->by_id, &one->by_id);
 	list_remove(&one->link);
 	list_append(&kept->live, &one->link);
+	map_insert_link(&kept->live_by_id, key_of(kept, &one->id), &one->by_id);
 	one->client = client;
 	digest_bond(id, client->principal, &one->bond);
 	kept_session_note(one);
@@ -727,17 +737,33 @@ void kept_sessions_question(struct buf *out, struct slice id, const struct princ
 	}
 }
 
-static struct kept_session *find_live(const struct kept_sessions *kept, const struct digest *id)
+size_t kept_sessions_ended(const struct kept_sessions *kept, size_t since, struct buf *out)
 {
-	LIST_FOREACH(node, &kept->live)
-		if (memcmp(kept_at(node)->id.bytes, id->bytes, DIGEST_BYTES) == 0)
-			return kept_at(node);
-	return NULL;
+	size_t count = kept->ended_count;
+
+	if (count > KEPT_ENDED_MAX && since < count - KEPT_ENDED_MAX)
+		since = count - KEPT_ENDED_MAX;
+	for (; since < count; since++) {
+		append_text(out, &kept->ended[since % KEPT_ENDED_MAX]);
+		buf_append_char(out, ' ');
+	}
+	return count;
 }
 
 bool kept_sessions_have(const struct kept_sessions *kept, const struct digest *id)
 {
 	return find_asleep(kept, id) != NULL;
+}
+
+/* What is read of the store may be older than that. */
+static bool has_just_ended(const struct kept_sessions *kept, const struct digest *id)
+{
+	size_t count = kept->ended_count < KEPT_ENDED_MAX ? kept->ended_count : KEPT_ENDED_MAX;
+
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(kept->ended[i].bytes, id->bytes, DIGEST_BYTES) == 0)
+			return true;
+	return false;
 }
 
 void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_ours)
@@ -750,7 +776,7 @@ void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_
 
 		if (!kept_line_read_id(line, is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN),
 				       &id) ||
-		    find_live(kept, &id) != NULL)
+		    find_in(kept, &kept->live_by_id, &id) != NULL || has_just_ended(kept, &id))
 			continue;
 		one = find_asleep(kept, &id);
 		if (one != NULL && is_ours)
@@ -778,7 +804,7 @@ void kept_sessions_lose(struct kept_sessions *kept, struct slice digest)
 		kept_session_forget(kept, one);
 		return;
 	}
-	one = find_live(kept, &id);
+	one = find_in(kept, &kept->live_by_id, &id);
 	if (one != NULL && !one->is_leg)
 		session_end(one->client->session, REASON_MOVED);
 }

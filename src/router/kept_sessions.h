@@ -52,6 +52,7 @@ struct upstream;
 
 #define KEPT_SESSIONS_TEXT_BYTES ((size_t)16 * 1024 * 1024)
 #define KEPT_SESSIONS_FIRST_LINE "mcpgated sessions 1\n"
+#define KEPT_ENDED_MAX 256 /* that are remembered, against what the store still has of them */
 #define KEPT_SESSIONS_FILE_BYTES HALVES_BYTES(KEPT_SESSIONS_TEXT_BYTES)
 /* Of what clients could still get; what is more is not handed over. */
 #define KEPT_STREAMS_TEXT_BYTES ((size_t)64 * 1024 * 1024)
@@ -59,7 +60,7 @@ struct upstream;
 
 struct kept_session {
 	struct list link;      /* of the set's live ones, or of those asleep */
-	struct map_link by_id; /* while it sleeps */
+	struct map_link by_id; /* of those that sleep, or of the live ones */
 	struct digest id;
 	struct client *client;      /* whose session it is; NULL: it sleeps */
 	struct upstream *process;   /* inherited, and held for it; NULL: none */
@@ -86,7 +87,8 @@ struct kept_sessions {
 	uint64_t seed;                   /* of the keys: whoever wrote the text chose the digests */
 	struct list live;
 	struct list asleep;
-	struct map by_id; /* those asleep */
+	struct map by_id;      /* those asleep */
+	struct map live_by_id; /* the others */
 	struct kept_pools pools;
 	struct timer saving;
 	uint64_t saved_at_ms;
@@ -96,7 +98,9 @@ struct kept_sessions {
 	uint64_t held_since_ms, gave_way_ms;
 	/* What is kept has changed, for other nodes of a cluster; NULL: there are none. */
 	void (*on_saved)(struct kept_sessions *kept);
-	struct cluster *cluster; /* of on_saved */
+	struct cluster *cluster;             /* of on_saved */
+	struct digest ended[KEPT_ENDED_MAX]; /* a ring */
+	size_t ended_count;                  /* ever */
 	/* A denial of what a session was begun with ends it while it sleeps, too. AUTH-SES-07 */
 	struct deny_observer denials;
 };
@@ -190,6 +194,11 @@ void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
  */
 void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
 			    const struct server *server);
+/*
+ * Appends the digests of those that have ended here, from number `since` on, with a space behind each;
+ * returns the number of the next one. Only the last KEPT_ENDED_MAX are known.
+ */
+size_t kept_sessions_ended(const struct kept_sessions *kept, size_t since, struct buf *out);
 /* Whether one with this digest of its id sleeps here. */
 bool kept_sessions_have(const struct kept_sessions *kept, const struct digest *id);
 /*

@@ -612,6 +612,9 @@ static void what_another_node_had_goes_on(void **state)
 	assert_int_equal(kept->by_id.count, 0);
 	settle();
 	end(client, REASON_DELETED);
+	kept_sessions_take(kept, lines, false); /* what is read of the store was written before */
+	assert_int_equal(kept->by_id.count, 0);
+	kept->ended_count = 0; /* long ago */
 	kept_sessions_take(kept, SLICE_LIT("no line\n{\"id\":\"short\"}\n\n"), false);
 	assert_int_equal(kept->by_id.count, 0);
 	kept_sessions_take(kept, lines, false);

@@ -200,6 +200,8 @@ def without_the_store_everything_goes_on(t, store):
     store.wait('"id"', node="b")
     wait_for(lambda: sorted(n for n, _ in store.records()) == ["a", "a", "b"], 10, "all are there again")
     wait_for(lambda: not nodes.status("a")["problems"], 10, "nothing to be told")
+    store.ask("FLUSHALL")
+    wait_for(lambda: sorted(n for n, _ in store.records()) == ["a", "a", "b"], 20, "all are written anew")
     nodes.kill("a")
     for s in (before, during):
         eq(nodes.move(s, "b").echo("z"), "z")
@@ -421,6 +423,26 @@ def through(t, store, proxy, callers, act):
         caller.over.set()
         caller.join(20)
         eq(caller.wrong, None)
+
+
+@case(daemon=False, deadline=90)
+def a_node_that_is_stopped_finishes(t):
+    """CLU-SESS-01: its calls, although the proxy knows that it leaves; the session goes on elsewhere."""
+    with Store(t) as store:
+        nodes = Nodes(t, store, "abc", config=BEHIND)
+        with Proxy(t, nodes) as proxy:
+            wait_for(proxy.serves, 10, "the proxy")
+            s = t.session(daemon=proxy, token="token-1")
+            name = s.id[0]
+            running = s.start_do(["sleep", 3], ["text", "done"])
+            wait_for(lambda: nodes[name].log("call_state"), 10, "the call")
+            store.wait('"id"', node=name)
+            nodes[name].term()
+            eq(running.final()["result"]["content"][0]["text"], "done")
+            eq(nodes[name].wait(20), 0)
+            wait_for(lambda: s.begin(mcp.request(1, "ping")).status == 200, 20, "another node")
+            store.wait('"id"', node=next(n for n, _ in store.records()))
+            ok(store.records()[0][0] != name, store.records())
 
 
 @case(daemon=False, deadline=120)
