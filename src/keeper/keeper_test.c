@@ -212,7 +212,7 @@ static const char *logged(void)
 /* The next line that the gateway says, without its end; borrowed until the next call. */
 static const char *next_line(void)
 {
-	static char line[512];
+	static char line[4096]; /* it may be an environment */
 	struct pollfd p = { .fd = daemon_.out, .events = POLLIN };
 	size_t length = 0;
 
@@ -638,7 +638,7 @@ static void child_has_three_descriptors(void **state)
 /* SEC-60, BACK-PROC-03: exactly what is configured, and what is inherited by name. */
 static void child_environment_is_exact(void **state)
 {
-	char path[512];
+	char path[4096];
 
 	snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
 	/* Not env, but what the kernel was given: the shell adds variables of its own. */
