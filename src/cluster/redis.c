@@ -193,6 +193,7 @@ static void greet(struct redis *redis)
 	const struct redis_conf *conf = redis->conf;
 	struct slice user = slice_str(conf->username != NULL ? conf->username : "default");
 
+	CHECK(redis->state == REDIS_CONNECTING || redis->state == REDIS_SECURING);
 	redis_set_state(redis, REDIS_GREETING);
 	wire_watch_reading(&redis->wire, true);
 	if (conf->password != NULL && conf->username == NULL)
@@ -234,6 +235,7 @@ static void secure(struct redis *redis)
 
 static void begin(struct redis *redis)
 {
+	CHECK(redis->state == REDIS_CONNECTING && redis->tls == NULL);
 	if (!redis->url.is_tls) {
 		greet(redis);
 		return;
@@ -249,6 +251,7 @@ static void take_reply(struct redis *redis, const redisReply *reply)
 {
 	struct awaited *awaited;
 
+	CHECK(redis->state >= REDIS_GREETING);
 	/* While subscribed: ["message", channel, text]. */
 	if (redis->state == REDIS_READY && reply->type == REDIS_REPLY_ARRAY &&
 	    redis->conf->channel != NULL && reply->elements == 3 &&

@@ -221,6 +221,7 @@ static void write_entry(struct store_service *service, const struct entry *entry
 	struct slice id = slice_of(entry->id, DIGEST_TEXT);
 	char life[24];
 
+	CHECK(service->is_up && line.n > 0);
 	append_key(&key, service, id);
 	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
 	send_script(service, script,
@@ -236,6 +237,7 @@ static void remove_record(struct store_service *service, struct slice id)
 				     "redis.call('DEL', KEYS[1]) end return 1";
 	at_end(buf_fini) struct buf key = { 0 };
 
+	CHECK(service->is_up && id.n == DIGEST_TEXT);
 	append_key(&key, service, id);
 	send_script(service, script,
 		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),

@@ -741,6 +741,7 @@ size_t kept_sessions_ended(const struct kept_sessions *kept, size_t since, struc
 {
 	size_t count = kept->ended_count;
 
+	CHECK(since <= count);
 	if (count > KEPT_ENDED_MAX && since < count - KEPT_ENDED_MAX)
 		since = count - KEPT_ENDED_MAX;
 	for (; since < count; since++) {
