@@ -65,9 +65,9 @@ class Run:
         self.done[what.__name__] = self.done.get(what.__name__, 0) + 1
 
 
-def part_cluster(options, child):
+def run(options, child, scene):
     seed = options.seed or random.randrange(1, 1 << 32)
-    scene, count = harness.Scene(None), options.held
+    count = options.held
     server = {"command": child[0], "args": child[1:], "pool": {"max": 1000}}
     until = time.monotonic() + options.seconds
     with nodes_of.Store(scene) as store:
@@ -75,13 +75,13 @@ def part_cluster(options, child):
         with nodes_of.Proxy(scene, nodes) as proxy:
             harness.wait_for(proxy.serves, 20, "the proxy")
             callers = [nodes_of.Caller(scene, proxy, n) for n in range(count)]
-            run = Run(store, nodes, proxy, callers, random.Random(seed))
+            disturber = Run(store, nodes, proxy, callers, random.Random(seed))
             try:
                 for caller in callers:
                     caller.start_now()
                 while time.monotonic() < until:
-                    run.disturb()
-                run.settle()
+                    disturber.disturb()
+                disturber.settle()
             except AssertionError as e:
                 raise Problem("seed %d: %s" % (seed, e)) from e
             finally:
@@ -91,10 +91,17 @@ def part_cluster(options, child):
                     caller.join(30)
             calls, failed = sum(c.calls for c in callers), sum(len(c.failed) for c in callers)
             print("cluster: seed %d; %s; %d sessions, %d calls, %d failed and made again, none lost, the longest %.1f s"
-                  % (seed, ", ".join("%d %s" % (n, what) for what, n in sorted(run.done.items())), count, calls, failed,
+                  % (seed, ", ".join("%d %s" % (n, what) for what, n in sorted(disturber.done.items())), count, calls, failed,
                      max(c.longest for c in callers)))
-            for daemon in scene.daemons:
-                daemon.forgiven = True
-    problems = [p for p in scene.end() if p]
+
+
+def part_cluster(options, child):
+    scene = harness.Scene(None)
+    try:
+        run(options, child, scene)
+    finally:
+        for daemon in scene.daemons:
+            daemon.forgiven = True
+        problems = scene.end()
     if problems:
         raise Problem("; ".join(map(str, problems)))
