@@ -492,7 +492,17 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	char number[24], life[24];
 	size_t count = 0, n = 0;
 
+	if (!service->is_up || service->ticket_count >= TICKETS_MAX) {
+		answer_word(service, id, 503, service->why);
+		return;
+	}
 	owner = slice_cut(&question, '\n');
+	ticket = mem_zalloc(sizeof(*ticket));
+	ticket->service = service;
+	ticket->id = id;
+	buf_append_slice(&ticket->ids, question);
+	service->ticket_count++;
+	list_append(&service->tickets, &ticket->link);
 	while (question.n > 0 && count < STORE_TAKE_MAX) {
 		ids[count] = slice_cut(&question, ' ');
 		append_key(&keys[count], service, ids[count]);
@@ -510,18 +520,7 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	arguments[n++] = slice_str(service->since);
 	for (size_t i = 0; i < count; i++)
 		arguments[n++] = ids[i];
-	if (!service->is_up || service->ticket_count >= TICKETS_MAX) {
-		answer_word(service, id, 503, service->why);
-	} else {
-		ticket = mem_zalloc(sizeof(*ticket));
-		ticket->service = service;
-		ticket->id = id;
-		service->ticket_count++;
-		list_append(&service->tickets, &ticket->link);
-		for (size_t i = 0; i < count; i++)
-			buf_printf(&ticket->ids, "%.*s ", SLICE_ARG(ids[i]));
-		send_script(service, script, arguments, n, on_taken, ticket);
-	}
+	send_script(service, script, arguments, n, on_taken, ticket);
 	for (size_t i = 0; i < count; i++)
 		buf_fini(&keys[i]);
 }

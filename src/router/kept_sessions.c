@@ -52,6 +52,29 @@ static void digest_bond(struct slice id, const struct principal *owner, struct d
 	digest_bytes(buf_slice(&text), digest_r);
 }
 
+/* As in base64url, without quotes. */
+static void append_text(struct buf *out, const struct digest *digest)
+{
+	char text[DIGEST_TEXT + 1];
+
+	buf_append(out, text, text_base64url(digest->bytes, sizeof(digest->bytes), text));
+}
+
+static void append_owner(struct buf *out, const struct principal *owner)
+{
+	struct digest digest;
+
+	digest_principal(owner, &digest);
+	buf_append_str(out, "\"owner\":");
+	digest_append(out, &digest);
+}
+
+static void append_server(struct buf *out, const struct server *server)
+{
+	buf_append_str(out, ",\"server\":");
+	write_string(out, slice_str(server->conf.name));
+}
+
 void kept_session_name(struct buf *out, struct slice id, const struct principal *owner)
 {
 	struct digest digest;
@@ -59,9 +82,8 @@ void kept_session_name(struct buf *out, struct slice id, const struct principal 
 	digest_bytes(id, &digest);
 	buf_append_str(out, id.n > SESSION_ID_LENGTH ? LEG_BEGIN : LINE_BEGIN);
 	digest_append(out, &digest);
-	digest_principal(owner, &digest);
-	buf_append_str(out, ",\"owner\":");
-	digest_append(out, &digest);
+	buf_append_char(out, ',');
+	append_owner(out, owner);
 }
 
 static void write_fixed(struct kept_session *one, struct slice id, struct slice params)
@@ -69,8 +91,7 @@ static void write_fixed(struct kept_session *one, struct slice id, struct slice 
 	const struct client *client = one->client;
 
 	kept_session_name(&one->line, id, client->principal);
-	buf_append_str(&one->line, ",\"server\":");
-	write_string(&one->line, slice_str(client->server->conf.name));
+	append_server(&one->line, client->server);
 	buf_printf(&one->line, ",\"began\":%" PRIu64 ",\"agreed\":\"%.*s\"",
 		   clock_wall_ms() - session_age_ms(client->session),
 		   SLICE_ARG(client->pool->agreed->name));
@@ -705,25 +726,14 @@ void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
 
 /* ---- of other nodes ---- */
 
-static void append_text(struct buf *out, const struct digest *digest)
-{
-	char text[DIGEST_TEXT + 1];
-
-	buf_append(out, text, text_base64url(digest->bytes, sizeof(digest->bytes), text));
-}
-
 void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
 			    const struct server *server)
 {
 	const struct server_legs *legs = &server->conf.legs;
 	struct digest digest;
 
-	/* As in its line: kept_session_name, write_fixed. */
-	digest_principal(owner, &digest);
-	buf_append_str(out, "\"owner\":");
-	digest_append(out, &digest);
-	buf_append_str(out, ",\"server\":");
-	write_string(out, slice_str(server->conf.name));
+	append_owner(out, owner);
+	append_server(out, server);
 	buf_append_char(out, '\n');
 	digest_bytes(id, &digest);
 	append_text(out, &digest);
@@ -1115,12 +1125,9 @@ void kept_sessions_open_streams(struct kept_sessions *kept, int fd)
 
 static void write_streams_of(const struct kept_session *one, struct buf *out)
 {
-	char id[DIGEST_TEXT + 1];
-
 	out->len = 0;
 	buf_append_str(out, STREAMS_OF);
-	text_base64url(one->id.bytes, sizeof(one->id.bytes), id);
-	buf_append(out, id, DIGEST_TEXT);
+	append_text(out, &one->id);
 	buf_append_char(out, '\n');
 	if (one->is_leg)
 		return; /* what it says is the endpoint's as soon as it comes */
