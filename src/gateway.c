@@ -431,9 +431,15 @@ static void gateway_on_admin_drain(void)
 	spawner_stop(gateway->spawner);
 }
 
-static void gateway_on_deny_list(void)
+static void gateway_on_denials(void)
 {
 	deny_snapshot_save(gateway->deny_snapshot, &gateway->router.sessions.deny_list);
+}
+
+static void gateway_on_deny_list(void)
+{
+	gateway_on_denials();
+	cluster_tell_denials(&gateway->cluster);
 }
 
 static uint64_t gateway_on_admin_reload(bool is_upgrade)
@@ -579,7 +585,7 @@ static int gateway_run(struct gateway_entry *entry)
 	close(GATEWAY_SESSIONS);
 	kept_sessions_open_streams(&g.router.kept_sessions, GATEWAY_STREAMS);
 	close(GATEWAY_STREAMS);
-	cluster_init(&g.cluster, &g.router, entry->config->cluster.node);
+	cluster_init(&g.cluster, &g.router, entry->config->cluster.node, gateway_on_denials);
 	free(entry->numbers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);

@@ -30,6 +30,7 @@ enum fetch_kind {
 	/* Of mcpgated-store, which is asked in the same way: cluster/store_service.h. */
 	FETCH_STORE_SAVED,
 	FETCH_STORE_TAKE,
+	FETCH_STORE_DENY,
 	FETCH_STORE_WATCH
 };
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/cluster.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
+#include "cluster/store_service.h"
 #include "obs/log.h"
 #include "router/router.h"
 
@@ -42,6 +45,96 @@ static void on_saved(struct kept_sessions *kept)
 		start_saved(cluster);
 }
 
+/* ---- denials ---- */
+
+#define CHANGED_MS_MAX (UINT64_C(1) << 50)
+#define DENIAL_TEXT_MAX 2048 /* an issuer or a name, as orders have them at most */
+
+static bool can_be_told(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < 0x20)
+			return false;
+	return text.n > 0 && text.n <= DENIAL_TEXT_MAX;
+}
+
+static void append_denial(struct buf *out, const struct denial *denial)
+{
+	buf_printf(out, "%016" PRIu64 " %d %020" PRIu64 "\t%s\t", denial->changed_ms,
+		   !denial->is_lifted, denial->until_ms, denial_by_name(denial->by));
+	buf_append_slice(out, denial->issuer);
+	buf_append_char(out, '\t');
+	buf_append_slice(out, denial->name);
+	buf_append_char(out, '\n');
+}
+
+/* What does not fit goes with the next one. */
+void cluster_tell_denials(struct cluster *cluster)
+{
+	at_end(buf_fini) struct buf lines = { 0 };
+
+	if (cluster->client == NULL || !cluster->is_up || inquiry_is_running(&cluster->deny))
+		return;
+	LIST_FOREACH(node, &cluster->router->sessions.deny_list.entries) {
+		struct denial *denial = container_of(node, struct denial, link);
+
+		if (!denial->is_untold || lines.len > STORE_LINES_BYTES_MAX)
+			continue;
+		denial->is_untold = false;
+		if (can_be_told(denial->issuer) && can_be_told(denial->name))
+			append_denial(&lines, denial);
+	}
+	if (lines.len > 0)
+		inquiry_start(cluster->client, &cluster->deny, FETCH_STORE_DENY, 0, NULL,
+			      buf_slice(&lines));
+}
+
+/* If the store could not be reached, all will be told again when it can be. */
+static void on_deny_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
+{
+	if (answer->status == 200)
+		cluster_tell_denials(container_of(inquiry, struct cluster, deny));
+}
+
+/* Of a line of append_denial, without its end. */
+static bool read_denial(struct slice line, struct denial *denial_r)
+{
+	struct slice value = slice_cut(&line, '\t'), by = slice_cut(&line, '\t');
+	struct slice changed = slice_cut(&value, ' '), effect = slice_cut(&value, ' ');
+
+	*denial_r = (struct denial){ .issuer = slice_cut(&line, '\t'), .name = line };
+	while (denial_r->by < DENIAL_BY_COUNT &&
+	       !slice_is_equal(by, slice_str(denial_by_name(denial_r->by))))
+		denial_r->by++;
+	denial_r->is_lifted = slice_is_equal(effect, SLICE_LIT("0"));
+	return denial_r->by < DENIAL_BY_COUNT && can_be_told(denial_r->issuer) &&
+	       can_be_told(denial_r->name) &&
+	       (denial_r->is_lifted || slice_is_equal(effect, SLICE_LIT("1"))) &&
+	       text_parse_u64(changed, &denial_r->changed_ms) == 0 &&
+	       denial_r->changed_ms <= CHANGED_MS_MAX &&
+	       text_parse_u64(value, &denial_r->until_ms) == 0;
+}
+
+static bool take_denial(struct cluster *cluster, struct slice line)
+{
+	const struct denial *denial;
+	struct denial order;
+	bool is_full = false;
+
+	if (!read_denial(line, &order))
+		return false;
+	denial = deny_list_take(&cluster->router->sessions.deny_list, &order, &is_full);
+	if (is_full && !cluster->is_full)
+		LOG(DENIALS_FULL, LOG_INT("entries", DENY_LIST_MAX));
+	cluster->is_full |= is_full;
+	if (denial != NULL)
+		LOG(DENIAL_TAKEN, LOG_INT("number", denial->number),
+		    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
+		    LOG_SLICE("name", denial->name),
+		    LOG_STR("effect", denial->is_lifted ? "allowed" : "denied"));
+	return denial != NULL;
+}
+
 /* ---- what the store says by itself ---- */
 
 static void start_watch(struct cluster *cluster)
@@ -56,29 +149,39 @@ static void set_down(struct cluster *cluster, struct slice why)
 	snprintf(cluster->why, sizeof(cluster->why), "%.*s", SLICE_ARG(why));
 }
 
-static void take_news(struct cluster *cluster, struct slice line)
+/* Returns whether denials have changed. */
+static bool take_news(struct cluster *cluster, struct slice line)
 {
 	struct slice word = slice_cut(&line, ' ');
 
 	if (slice_is_equal(word, SLICE_LIT("up"))) {
 		cluster->is_up = true;
+		cluster->is_full = false;
 		on_saved(&cluster->router->kept_sessions); /* what has ended meanwhile */
+		deny_list_untell(&cluster->router->sessions.deny_list);
+		cluster_tell_denials(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("down"))) {
 		set_down(cluster, line);
 	} else if (slice_is_equal(word, SLICE_LIT("lost"))) {
 		kept_sessions_lose(&cluster->router->kept_sessions, line);
+	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
+		return take_denial(cluster, line);
 	}
+	return false;
 }
 
 static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
 {
 	struct cluster *cluster = container_of(inquiry, struct cluster, watch);
 	struct slice lines = answer->body;
+	bool is_denied = false;
 
 	if (answer->status != 200)
 		set_down(cluster, SLICE_LIT("mcpgated-store does not run"));
 	while (answer->status == 200 && lines.n > 0)
-		take_news(cluster, slice_cut(&lines, '\n'));
+		is_denied |= take_news(cluster, slice_cut(&lines, '\n'));
+	if (is_denied)
+		cluster->on_denials();
 	start_watch(cluster);
 }
 
@@ -175,9 +278,10 @@ void cluster_ask_cancel(struct cluster_ask *ask)
 
 /* ---- whole ---- */
 
-void cluster_init(struct cluster *cluster, struct router *router, const char *node)
+void cluster_init(struct cluster *cluster, struct router *router, const char *node,
+		  cluster_denials_fn *on_denials)
 {
-	*cluster = (struct cluster){ .router = router };
+	*cluster = (struct cluster){ .router = router, .on_denials = on_denials };
 	list_init(&cluster->asking);
 	if (node == NULL)
 		return;
@@ -185,6 +289,8 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 	cluster->node = slice_str(cluster->name);
 	cluster->saved.on_done = on_saved_answer;
 	cluster->watch.on_done = on_watch_answer;
+	cluster->deny.on_done = on_deny_answer;
+	router->sessions.deny_list.is_shared = true;
 	cluster->client = fetch_client_new(router->loop);
 	set_down(cluster, SLICE_LIT("it has not been reached yet"));
 	session_table_name(&router->sessions.table, cluster->node);

@@ -26,6 +26,8 @@ struct server;
 #define CLUSTER_ASKING_MAX 512
 #define CLUSTER_ASKING_EACH 64
 
+typedef void cluster_denials_fn(void);
+
 struct cluster {
 	struct router *router;
 	struct fetch_client *client; /* NULL: there is no cluster */
@@ -33,19 +35,28 @@ struct cluster {
 	struct slice node; /* that */
 	struct inquiry saved;
 	struct inquiry watch;
+	struct inquiry deny;
+	cluster_denials_fn *on_denials;
 	struct list asking; /* struct cluster_ask */
 	size_t asking_count;
 	bool is_unsaved;                /* since `saved` was asked */
 	size_t asked_ended, told_ended; /* kept_sessions_ended: that `saved` tells, that was told */
 	bool is_up;
+	bool is_full;  /* the list of denials, and that was logged */
 	char why[160]; /* it is not */
 };
 
-/* node: its name; NULL: there is no cluster, and nothing else may be called but cluster_fini. */
-void cluster_init(struct cluster *cluster, struct router *router, const char *node);
+/*
+ * node: its name; NULL: there is no cluster, and nothing else may be called but cluster_fini and
+ * cluster_tell_denials. on_denials: other nodes have changed the router's list of denials.
+ */
+void cluster_init(struct cluster *cluster, struct router *router, const char *node,
+		  cluster_denials_fn *on_denials);
 void cluster_fini(struct cluster *cluster);
 /* A new mcpgated-store runs: takes ownership of the descriptor. */
 void cluster_connect(struct cluster *cluster, int fd);
+/* The operator has changed the list of denials: tells the other nodes, as soon as the store can be reached. */
+void cluster_tell_denials(struct cluster *cluster);
 
 struct cluster_ask;
 /*

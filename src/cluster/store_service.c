@@ -31,7 +31,11 @@
 #define UNSENT_BYTES_MAX (1024 * 1024)
 #define TICKETS_MAX \
 	1024 /* questions that wait for the store; beyond that it counts as out of reach */
-#define EVENTS_BYTES_MAX (8 * 1024) /* what the gateway does for each is its matter of one turn */
+#define DENIALS_EACH \
+	16 /* news of them in one answer: the gateway looks at all that is open for each */
+#define DENIALS_BYTES_MAX \
+	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
+#define DENIALS_SCANNED "100"
 #define REFRESH_MS 5000
 
 /* A session or leg of this node, as it is in the store, or is to be. */
@@ -71,8 +75,12 @@ struct store_service {
 	struct timer refresh;
 	struct redis_conf command_conf, channel_conf;
 	struct redis *commands, *announcements;
-	char *channel, *since; /* PREFIX:taken, PREFIX:since */
-	uint32_t watch;        /* the question that waits; 0: none */
+	char *channel, *since, *denials_key; /* PREFIX:news, PREFIX:since, PREFIX:denials */
+	struct buf denials;                  /* lines for the gateway */
+	bool is_scanning;                    /* the denials of the store */
+	bool must_scan;                      /* from the beginning, or from `cursor` */
+	char cursor[24];
+	uint32_t watch; /* the question that waits; 0: none */
 	bool is_up;
 	bool is_news; /* is_up has not been told */
 	char why[160];
@@ -104,6 +112,20 @@ static void answer_word(struct store_service *service, uint32_t id, int status, 
 	answer(service, id, status, error, slice_of(NULL, 0), slice_of(NULL, 0));
 }
 
+static void scan_denials(struct store_service *service);
+
+static void append_denials(struct store_service *service, struct buf *lines)
+{
+	struct slice rest = buf_slice(&service->denials);
+
+	for (size_t i = 0; i < DENIALS_EACH && rest.n > 0 && lines->len <= STORE_LINES_BYTES_MAX;
+	     i++) {
+		buf_append_slice(lines, slice_cut(&rest, '\n'));
+		buf_append_char(lines, '\n');
+	}
+	buf_consume(&service->denials, service->denials.len - rest.n);
+}
+
 static void tell_news(struct store_service *service)
 {
 	at_end(buf_fini) struct buf lines = { 0 };
@@ -119,15 +141,17 @@ static void tell_news(struct store_service *service)
 	LIST_FOREACH(node, &service->entries) {
 		struct entry *entry = container_of(node, struct entry, all);
 
-		if (!entry->is_lost || lines.len > EVENTS_BYTES_MAX)
+		if (!entry->is_lost || lines.len > STORE_LINES_BYTES_MAX)
 			continue;
 		entry->is_lost = false;
 		buf_printf(&lines, "lost %.*s\n", DIGEST_TEXT, entry->id);
 	}
-	if (lines.len == 0)
-		return;
-	service->watch = 0;
-	answer(service, id, 200, "", buf_slice(&lines), slice_of(NULL, 0));
+	append_denials(service, &lines);
+	if (lines.len > 0) {
+		service->watch = 0;
+		answer(service, id, 200, "", buf_slice(&lines), slice_of(NULL, 0));
+	}
+	scan_denials(service);
 }
 
 /* ---- entries ---- */
@@ -243,6 +267,115 @@ static void remove_record(struct store_service *service, struct slice id)
 		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
 				      slice_str(service->conf->node) },
 		    3, on_written, service);
+}
+
+/* ---- denials ---- */
+
+static bool has_no_line_end(struct slice text)
+{
+	return text.n == 0 || memchr(text.p, '\n', text.n) == NULL;
+}
+
+static void append_denial(struct store_service *service, struct slice value, struct slice field)
+{
+	if (has_no_line_end(value) && has_no_line_end(field))
+		buf_printf(&service->denials, "denial %.*s\t%.*s\n", SLICE_ARG(value),
+			   SLICE_ARG(field));
+}
+
+/* It has expired, and can have no effect any more. */
+static void remove_denial(struct store_service *service, struct slice field, struct slice value)
+{
+	static const char script[] = "if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then "
+				     "redis.call('HDEL', KEYS[1], ARGV[1]) end return 1";
+
+	send_script(service, script,
+		    (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key), field,
+				      value },
+		    4, on_written, service);
+}
+
+static bool has_expired(struct slice value)
+{
+	uint64_t until_ms;
+
+	slice_cut(&value, ' ');
+	slice_cut(&value, ' ');
+	return text_parse_u64(value, &until_ms) == 0 && until_ms < clock_wall_ms();
+}
+
+/* [cursor, [field, value, …]] */
+static void on_scanned(void *arg, const redisReply *reply)
+{
+	struct store_service *service = arg;
+	const redisReply *pairs =
+		reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 ?
+			reply->element[1] :
+			NULL;
+	struct slice cursor = pairs != NULL ? redis_text(reply->element[0]) : slice_of(NULL, 0);
+
+	service->is_scanning = false;
+	if (cursor.n == 0 || cursor.n >= sizeof(service->cursor) ||
+	    pairs->type != REDIS_REPLY_ARRAY)
+		return;
+	for (size_t i = 0; i + 1 < pairs->elements; i += 2) {
+		struct slice field = redis_text(pairs->element[i]),
+			     value = redis_text(pairs->element[i + 1]);
+
+		if (service->is_up && has_expired(value))
+			remove_denial(service, field, value);
+		else
+			append_denial(service, value, field);
+	}
+	if (!service->must_scan) {
+		snprintf(service->cursor, sizeof(service->cursor), "%.*s", SLICE_ARG(cursor));
+		service->must_scan = strcmp(service->cursor, "0") != 0;
+	}
+	tell_news(service);
+}
+
+/* What was read before goes to the gateway first. */
+static void scan_denials(struct store_service *service)
+{
+	if (!service->must_scan || service->is_scanning || !service->is_up ||
+	    service->denials.len > 0)
+		return;
+	service->must_scan = false;
+	service->is_scanning = true;
+	redis_send(service->commands,
+		   (struct slice[]){ SLICE_LIT("HSCAN"), slice_str(service->denials_key),
+				     slice_str(service->cursor), SLICE_LIT("COUNT"),
+				     SLICE_LIT(DENIALS_SCANNED) },
+		   5, on_scanned, service);
+}
+
+static void scan_anew(struct store_service *service)
+{
+	snprintf(service->cursor, sizeof(service->cursor), "0");
+	service->must_scan = true;
+	scan_denials(service);
+}
+
+/* Lines "VALUE<tab>FIELD". */
+static void write_denials(struct store_service *service, struct slice lines)
+{
+	static const char script[] =
+		"local had = redis.call('HGET', KEYS[1], ARGV[1]) "
+		"if not had or had < ARGV[2] then "
+		"  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) "
+		"  redis.call('PUBLISH', ARGV[3], 'denial ' .. ARGV[2] .. '\\t' .. ARGV[1]) "
+		"end "
+		"return 1";
+
+	while (service->is_up && lines.n > 0) {
+		struct slice field = slice_cut(&lines, '\n');
+		struct slice value = slice_cut(&field, '\t');
+
+		send_script(service, script,
+			    (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key),
+					      field, value, slice_str(service->channel) },
+			    5, on_written, service);
+	}
 }
 
 /* ---- comparing ---- */
@@ -365,8 +498,11 @@ static void on_since(void *arg, const redisReply *reply)
 	if (text.n == 0 || text.n >= sizeof(service->known_since) || slice_is_equal(text, known))
 		return;
 	snprintf(service->known_since, sizeof(service->known_since), "%.*s", SLICE_ARG(text));
-	if (known.n > 0 && service->is_up)
-		write_anew(service);
+	if (known.n == 0 || !service->is_up)
+		return;
+	write_anew(service);
+	service->is_news = true; /* the gateway tells all denials again */
+	tell_news(service);
 }
 
 /* Since when the store has what it has; from now on, if it has nothing. */
@@ -480,7 +616,7 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 		"    redis.call('HSET', key, 'n', ARGV[1]) "
 		"    redis.call('PEXPIRE', key, ARGV[3]) "
 		"    if had[1] ~= ARGV[1] then "
-		"      redis.call('PUBLISH', ARGV[4], had[1] .. ' ' .. ARGV[5 + i]) "
+		"      redis.call('PUBLISH', ARGV[4], 'taken ' .. had[1] .. ' ' .. ARGV[5 + i]) "
 		"    end "
 		"  end "
 		"  lines[i + 1] = l or '' "
@@ -552,6 +688,7 @@ static void on_ready(void *arg)
 	set_up(service, true, "");
 	note_since(service);
 	write_anew(service);
+	scan_anew(service);
 }
 
 static void on_lost(void *arg, const char *why)
@@ -577,22 +714,38 @@ static void on_announcements_failed(void *arg, const char *why)
 }
 
 /* By now this node may have taken it back: what the store says behind that counts. */
-static void on_announced(void *arg, struct slice message)
+static void ask_who_has(struct store_service *service, struct slice id)
 {
 	static const char script[] = "if redis.call('HGET', KEYS[1], 'n') ~= ARGV[1] then "
 				     "return ARGV[2] end return 1";
-	struct store_service *service = arg;
-	struct slice node = slice_cut(&message, ' ');
 	at_end(buf_fini) struct buf key = { 0 };
 
-	if (!slice_is_equal(node, slice_str(service->conf->node)) || !service->is_up ||
-	    find_entry(service, message) == NULL)
+	if (!service->is_up || find_entry(service, id) == NULL)
 		return;
-	append_key(&key, service, message);
+	append_key(&key, service, id);
 	send_script(service, script,
 		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
-				      slice_str(service->conf->node), message },
+				      slice_str(service->conf->node), id },
 		    4, on_written, service);
+}
+
+static void on_announced(void *arg, struct slice message)
+{
+	struct store_service *service = arg;
+	struct slice word = slice_cut(&message, ' ');
+	struct slice value;
+
+	if (slice_is_equal(word, SLICE_LIT("taken"))) {
+		if (slice_is_equal(slice_cut(&message, ' '), slice_str(service->conf->node)))
+			ask_who_has(service, message);
+	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
+		value = slice_cut(&message, '\t');
+		if (service->denials.len + value.n + message.n > DENIALS_BYTES_MAX)
+			scan_anew(service);
+		else
+			append_denial(service, value, message);
+		tell_news(service);
+	}
 }
 
 static const struct redis_ops command_ops = { .on_ready = on_ready,
@@ -614,6 +767,9 @@ static void on_ask(struct store_service *service, const struct ipc_message *mess
 	} else if (message->ask.kind == FETCH_STORE_SAVED) {
 		compare(service);
 		remove_ended(service, message->texts[1]);
+		answer_word(service, id, service->is_up ? 200 : 503, "");
+	} else if (message->ask.kind == FETCH_STORE_DENY) {
+		write_denials(service, message->texts[1]);
 		answer_word(service, id, service->is_up ? 200 : 503, "");
 	} else if (message->ask.kind == FETCH_STORE_WATCH) {
 		service->watch = id;
@@ -682,7 +838,8 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	timer_init(&service->refresh, on_refresh);
 	timer_start(loop, &service->refresh, REFRESH_MS);
 	snprintf(service->why, sizeof(service->why), "it has not been reached yet");
-	service->channel = mem_printf("%s:taken", cluster->prefix);
+	service->channel = mem_printf("%s:news", cluster->prefix);
+	service->denials_key = mem_printf("%s:denials", cluster->prefix);
 	service->since = mem_printf("%s:since", cluster->prefix);
 	service->command_conf = (struct redis_conf){ .url = cluster->store,
 						     .username = cluster->username,
@@ -717,6 +874,8 @@ void store_service_free(struct store_service **service)
 	munmap((void *)(uintptr_t)one->file, KEPT_SESSIONS_FILE_BYTES);
 	free(one->channel);
 	free(one->since);
+	free(one->denials_key);
+	buf_fini(&one->denials);
 	free(one->text);
 	free(one);
 }

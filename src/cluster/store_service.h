@@ -11,10 +11,15 @@
  *	l   its line
  *
  * It expires sessions.idle_timeout after its node has last said that it is there. Whoever takes one
- * over announces that on the channel PREFIX:taken: "NODE ID", the node that has lost it.
+ * over announces that on the channel PREFIX:news: "taken NODE ID", the node that has lost it.
  *
  * PREFIX:since is the second in which a node first found the store empty. In the next STORE_YOUNG_S
  * seconds a session that is not there may be one that its node has not written again yet: 503.
+ *
+ * What operators have said about denied tokens (session/deny_list.h) is in the hash PREFIX:denials. A
+ * field is what they are denied by, "BY<tab>ISSUER<tab>NAME"; its value "CHANGED EFFECT UNTIL", in digits of
+ * fixed width, so that the greater text is what counts: when that was said, 1 denied or 0 not any more, and
+ * until when. Whoever changes one announces it: "denial VALUE<tab>FIELD".
  *
  * The gateway asks (io/ipc.def) of `kind`:
  *
@@ -23,8 +28,11 @@
  *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs. 200: it
  *	                    is this node's, the body is their lines, etag the node that had it; 404: the
  *	                    store has none of this owner and server; 503: the store cannot be reached, or is young
- *	FETCH_STORE_WATCH   answered as soon as there is something to say, in lines: "up"; "down WHY";
- *	                    "lost ID"
+ *	FETCH_STORE_DENY    its operator has said something about denied tokens; token: lines "VALUE<tab>FIELD".
+ *	                    200; 503: the store cannot be reached
+ *	FETCH_STORE_WATCH   answered as soon as there is something to say, in lines: "up", after which the
+ *	                    gateway tells all that its operator has said about denials; "down WHY";
+ *	                    "lost ID"; "denial VALUE<tab>FIELD"
  */
 #pragma once
 
@@ -35,6 +43,8 @@
 #include "io/loop.h"
 
 #define STORE_YOUNG_S "10"
+#define STORE_LINES_BYTES_MAX \
+	(8 * 1024)        /* of news, or of one FETCH_STORE_DENY, before the last line */
 #define STORE_TAKE_MAX 66 /* IDs: a session, and a leg for each server of its endpoint */
 
 /* Set together: `store` says whether there is a cluster. */

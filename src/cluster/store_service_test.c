@@ -38,6 +38,8 @@ struct end {
 	redisReply *command; /* the last one */
 };
 
+#define NO_DENIALS "*2\r\n$1\r\n0\r\n*0\r\n" /* a scan that is at its end */
+
 static struct {
 	char folder[32], path[64], url[80];
 	int listener;
@@ -48,7 +50,7 @@ static struct {
 	int memory;
 	struct halves *file;
 	struct end commands, channel;
-	bool has_ended;
+	bool has_ended, has_denials;
 	uint32_t last_id;
 	/* the last answer */
 	uint32_t id;
@@ -120,17 +122,21 @@ static const char *word(const struct end *end, size_t i)
 	return end->command->element[i]->str;
 }
 
-/* What asks whether the store is there, and since when, is answered, and does not count. */
+/*
+ * What asks whether the store is there, and since when, is answered, and does not count; nor what looks for denials,
+ * unless the test has some.
+ */
 static bool has_order(struct end *end)
 {
 	while (has_command(end)) {
 		bool is_eval = strcmp(word(end, 0), "EVAL") == 0;
+		bool is_scan = strcmp(word(end, 0), "HSCAN") == 0;
+		const char *text = is_eval ? ":1\r\n" : is_scan ? NO_DENIALS : "+PONG\r\n";
 
-		if (is_eval && strcmp(word(end, 3), "p:since") != 0)
+		if (is_eval ? strcmp(word(end, 3), "p:since") != 0 : is_scan && world.has_denials)
 			return true;
 		/* It may have left. */
-		(void)!send(end->fd, is_eval ? ":1\r\n" : "+PONG\r\n", is_eval ? 4 : 7,
-			    MSG_NOSIGNAL);
+		(void)!send(end->fd, text, strlen(text), MSG_NOSIGNAL);
 	}
 	return false;
 }
@@ -169,8 +175,8 @@ static void store_accepts(void)
 		world.commands = world.channel;
 		world.channel = one;
 	}
-	assert_string_equal(word(&world.channel, 1), "p:taken");
-	answers(&world.channel, "*3\r\n$9\r\nsubscribe\r\n$7\r\np:taken\r\n:1\r\n");
+	assert_string_equal(word(&world.channel, 1), "p:news");
+	answers(&world.channel, "*3\r\n$9\r\nsubscribe\r\n$6\r\np:news\r\n:1\r\n");
 	answers(&world.commands, "+PONG\r\n");
 }
 
@@ -369,9 +375,11 @@ static void what_others_have_is_told(void **state)
 	store_is_given(ID_B, LEG(ID_B));
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
 	id = asks(FETCH_STORE_WATCH, "");
-	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\nb " ID_A "\r\n");
-	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$4\r\na xx\r\n");
-	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\na " ID_B "\r\n");
+	answers(&world.channel,
+		"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken b " ID_A "\r\n");
+	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$10\r\ntaken a xx\r\n");
+	answers(&world.channel,
+		"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken a " ID_B "\r\n");
 	store_is_asked_whose(ID_B);
 	answers(&world.commands, "$43\r\n" ID_B "\r\n");
 	hears(id, 200, "lost " ID_B "\n");
@@ -394,7 +402,8 @@ static void what_is_taken_back_stays(void **state)
 	TURN_UNTIL(has_order(&world.commands));
 	answers(&world.commands, "*2\r\n$1\r\nb\r\n$4\r\nline\r\n");
 	hears(world.last_id, 200, "line\n");
-	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$7\r\np:taken\r\n$45\r\na " ID_A "\r\n");
+	answers(&world.channel,
+		"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken a " ID_A "\r\n");
 	store_is_asked_whose(ID_A);
 	answers(&world.commands, ":1\r\n");
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
@@ -436,7 +445,7 @@ static void a_session_is_taken_over(void **state)
 		assert_string_equal(word(&world.commands, 4), "p:s:" ID_B);
 		assert_string_equal(word(&world.commands, 5), "a");
 		assert_string_equal(word(&world.commands, 6), OWNER);
-		assert_string_equal(word(&world.commands, 8), "p:taken");
+		assert_string_equal(word(&world.commands, 8), "p:news");
 		assert_string_equal(word(&world.commands, 9), "p:since");
 		assert_string_equal(word(&world.commands, 11), ID_B);
 		answers(&world.commands, rows[i].reply);
@@ -499,14 +508,122 @@ static void an_odd_gateway(void **state)
 	TURN_UNTIL(world.has_ended);
 }
 
+/* ---- denials ---- */
+
+#define DENIED "0000001700000000 1 18446744073709551615"
+#define EXPIRED "0000001700000000 1 00000001700000001000"
+#define ALICE "sub\thttps://id.example\talice"
+#define BOB "sub\thttps://id.example\tbob"
+
+/* CLU-DENY-01: what the gateway's operator says goes to the store, one script for each. */
+static void denials_are_written(void **state)
+{
+	asks(FETCH_STORE_DENY, DENIED "\t" ALICE "\n");
+	hears(world.last_id, 503, "");
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	asks(FETCH_STORE_DENY, DENIED "\t" ALICE "\n" EXPIRED "\t" BOB "\n");
+	hears(world.last_id, 200, "");
+	for (int i = 0; i < 2; i++) {
+		TURN_UNTIL(has_order(&world.commands));
+		assert_string_equal(word(&world.commands, 3), "p:denials");
+		assert_string_equal(word(&world.commands, 4), i == 0 ? ALICE : BOB);
+		assert_string_equal(word(&world.commands, 5), i == 0 ? DENIED : EXPIRED);
+		assert_string_equal(word(&world.commands, 6), "p:news");
+		answers(&world.commands, ":1\r\n");
+	}
+}
+
+static void store_announces(const char *text)
+{
+	at_end(mem_free) char *message =
+		mem_printf("*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$%zu\r\n%s\r\n", strlen(text),
+			   text);
+
+	answers(&world.channel, message);
+}
+
+/* CLU-DENY-01: also without end, while the gateway does not listen: then they are read anew. */
+static void denials_of_others_are_told(void **state)
+{
+	uint32_t id;
+
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	id = asks(FETCH_STORE_WATCH, "");
+	store_announces("denial " DENIED "\t" ALICE);
+	hears(id, 200, "denial " DENIED "\t" ALICE "\n");
+	store_announces("denial with a line end\n\t" ALICE);
+	store_announces("denial");
+	store_announces("");
+	store_announces("denial " DENIED "\t" BOB);
+	store_is_given_nothing();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "denial \t\ndenial " DENIED "\t" BOB "\n");
+	world.has_denials = true;
+	for (int i = 0; i < 64; i++) {
+		at_end(mem_free) char *many = mem_printf("denial %01024d\tx", i);
+
+		store_announces(many);
+	}
+	store_is_given_nothing();
+	for (int i = 0; i < 10 && !has_order(&world.commands); i++) {
+		asks(FETCH_STORE_WATCH, "");
+		TURN_UNTIL(is_answered());
+		assert_int_equal(world.id, world.last_id);
+	}
+	assert_string_equal(word(&world.commands, 0), "HSCAN");
+}
+
+/* CLU-DENY-01: those that were there before, as fast as the gateway takes them; what has expired goes. */
+static void denials_in_the_store_are_read(void **state)
+{
+	static const char *const odd[] = { "*0\r\n", "-ERR no\r\n", "*2\r\n:1\r\n*0\r\n",
+					   "*2\r\n$1\r\n7\r\n$1\r\nx\r\n" };
+	uint32_t id;
+
+	world.has_denials = true;
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		store_accepts();
+		TURN_UNTIL(has_order(&world.commands));
+		assert_string_equal(word(&world.commands, 0), "HSCAN");
+		assert_string_equal(word(&world.commands, 1), "p:denials");
+		answers(&world.commands, odd[i]);
+		store_is_given_nothing();
+	}
+	store_accepts();
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 2), "0");
+	answers(&world.commands, "*2\r\n$2\r\n77\r\n*4\r\n$28\r\n" ALICE "\r\n$39\r\n" DENIED
+				 "\r\n$26\r\n" BOB "\r\n$39\r\n" EXPIRED "\r\n");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "HDEL"));
+	assert_string_equal(word(&world.commands, 4), BOB);
+	assert_string_equal(word(&world.commands, 5), EXPIRED);
+	answers(&world.commands, ":1\r\n");
+	store_is_given_nothing();
+	id = asks(FETCH_STORE_WATCH, "");
+	TURN_UNTIL(is_answered());
+	assert_int_equal(world.id, id);
+	assert_non_null(memmem(world.body.data, world.body.len, "denial " DENIED "\t" ALICE "\n",
+			       strlen("denial " DENIED "\t" ALICE "\n")));
+	assert_null(memmem(world.body.data, world.body.len, "bob", 3));
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 0), "HSCAN");
+	assert_string_equal(word(&world.commands, 2), "77");
+	answers(&world.commands, NO_DENIALS);
+	store_is_given_nothing();
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_has_changed_is_written), CASE(what_others_have_is_told),
-		CASE(a_session_is_taken_over),     CASE(what_is_taken_back_stays),
-		CASE(an_odd_store_is_left),        CASE(an_odd_gateway),
+		CASE(what_has_changed_is_written),   CASE(what_others_have_is_told),
+		CASE(a_session_is_taken_over),       CASE(what_is_taken_back_stays),
+		CASE(an_odd_store_is_left),          CASE(an_odd_gateway),
+		CASE(denials_are_written),           CASE(denials_of_others_are_told),
+		CASE(denials_in_the_store_are_read),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);

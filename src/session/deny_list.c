@@ -155,21 +155,93 @@ static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum
 		deny_list->observer->on_denial(deny_list->observer, issuer, by, name);
 }
 
-const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
-				   enum denial_by by, struct slice name, uint64_t until_ms)
+/* What was removed and is only remembered gives way. NULL: the list is full. */
+static struct denial *find_or_make(struct deny_list *deny_list, const struct statement *statement)
 {
-	const struct statement statement = { DENIAL_ORDERED, by, issuer, name };
 	struct denial *denial;
 
 	deny_list_sweep(deny_list);
-	denial = find_entry(deny_list, &statement);
-	if (denial == NULL && deny_list->count >= DENY_LIST_MAX)
-		return NULL;
+	denial = find_entry(deny_list, statement);
+	if (denial != NULL)
+		return denial;
+	LIST_FOREACH_SAFE(node, &deny_list->entries) {
+		struct denial *other = container_of(node, struct denial, link);
+
+		if (deny_list->count < DENY_LIST_MAX)
+			break;
+		if (other->origin == DENIAL_ORDERED && other->is_lifted)
+			denials_remove_entry(deny_list, other);
+	}
+	return deny_list->count < DENY_LIST_MAX ? denials_make_entry(deny_list, statement) : NULL;
+}
+
+/* Later than what was known of it, whatever the clocks of other nodes say. */
+static void note_order(const struct deny_list *deny_list, struct denial *denial)
+{
+	uint64_t now_ms = clock_wall_ms();
+
+	if (!deny_list->is_shared)
+		return;
+	denial->changed_ms = now_ms > denial->changed_ms ? now_ms : denial->changed_ms + 1;
+	denial->is_untold = true;
+}
+
+const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
+				   enum denial_by by, struct slice name, uint64_t until_ms)
+{
+	struct denial *denial =
+		find_or_make(deny_list, &(struct statement){ DENIAL_ORDERED, by, issuer, name });
+
 	if (denial == NULL)
-		denial = denials_make_entry(deny_list, &statement);
+		return NULL;
 	denial->until_ms = until_ms;
+	denial->is_lifted = false;
+	note_order(deny_list, denial);
 	tell_watchers(deny_list, denial->issuer, by, denial->name);
 	return denial;
+}
+
+/* At the same time two orders count in the same way everywhere. */
+static bool is_later(const struct denial *order, const struct denial *than)
+{
+	if (order->changed_ms != than->changed_ms)
+		return order->changed_ms > than->changed_ms;
+	if (order->is_lifted != than->is_lifted)
+		return than->is_lifted;
+	return order->until_ms > than->until_ms;
+}
+
+const struct denial *deny_list_take(struct deny_list *deny_list, const struct denial *order,
+				    bool *is_full_r)
+{
+	const struct statement statement = { DENIAL_ORDERED, order->by, order->issuer,
+					     order->name };
+	struct denial *denial = find_entry(deny_list, &statement);
+
+	CHECK(deny_list->is_shared);
+	if (denial == NULL ? order->until_ms <= clock_wall_ms() : !is_later(order, denial))
+		return NULL;
+	denial = find_or_make(deny_list, &statement);
+	*is_full_r = denial == NULL;
+	if (denial == NULL)
+		return NULL;
+	denial->until_ms = order->until_ms;
+	denial->is_lifted = order->is_lifted;
+	denial->changed_ms = order->changed_ms;
+	denial->is_untold = false;
+	if (!denial->is_lifted)
+		tell_watchers(deny_list, denial->issuer, denial->by, denial->name);
+	return denial;
+}
+
+void deny_list_untell(struct deny_list *deny_list)
+{
+	CHECK(deny_list->is_shared);
+	LIST_FOREACH(node, &deny_list->entries) {
+		struct denial *denial = container_of(node, struct denial, link);
+
+		denial->is_untold = denial->origin == DENIAL_ORDERED;
+	}
 }
 
 void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub)
@@ -254,6 +326,7 @@ static void deny_list_restore(struct deny_list *deny_list, const struct denial *
 	copy->number = denial->number;
 	copy->until_ms = denial->until_ms;
 	copy->is_lifted = denial->is_lifted;
+	copy->changed_ms = denial->changed_ms;
 	if (deny_list->last_number < denial->number)
 		deny_list->last_number = denial->number;
 }
@@ -265,10 +338,13 @@ bool deny_list_remove(struct deny_list *deny_list, uint64_t number)
 
 		if (denial->number != number || denial->is_lifted)
 			continue;
-		if (denial->origin == DENIAL_CONFIGURED)
-			denial->is_lifted = true;
-		else
+		if (denial->origin == DENIAL_ORDERED && !deny_list->is_shared) {
 			denials_remove_entry(deny_list, denial);
+			return true;
+		}
+		denial->is_lifted = true;
+		if (denial->origin == DENIAL_ORDERED)
+			note_order(deny_list, denial);
 		return true;
 	}
 	return false;
@@ -367,7 +443,7 @@ struct record {
 	uint64_t until_ms;
 	uint64_t by;
 	uint64_t origin;
-	uint64_t is_lifted;
+	uint64_t changed;      /* twice changed_ms, and is_lifted */
 	uint64_t issuer_bytes; /* the issuer follows this struct, then the name */
 	uint64_t name_bytes;
 };
@@ -406,7 +482,7 @@ void deny_snapshot_save(struct halves *snapshot, const struct deny_list *deny_li
 			.until_ms = denial->until_ms,
 			.by = denial->by,
 			.origin = denial->origin,
-			.is_lifted = denial->is_lifted,
+			.changed = denial->changed_ms * 2 + denial->is_lifted,
 			.issuer_bytes = denial->issuer.n,
 			.name_bytes = denial->name.n,
 		};
@@ -438,7 +514,7 @@ static int denials_take(struct slice *rest, struct record *record_r, struct slic
 		return rest->n == 0 ? 0 : -1;
 	if (record_r->number > NUMBER_MAX || record_r->by >= DENIAL_BY_COUNT ||
 	    record_r->origin >= DENIAL_ORIGIN_COUNT ||
-	    record_r->is_lifted > (record_r->origin == DENIAL_CONFIGURED) ||
+	    record_r->changed > (record_r->origin == DENIAL_CONFIGURED ? 1 : NUMBER_MAX) ||
 	    (record_r->until_ms > INT64_MAX && record_r->until_ms != UINT64_MAX) ||
 	    record_r->issuer_bytes == 0 || record_r->issuer_bytes > rest->n ||
 	    record_r->name_bytes == 0 || record_r->name_bytes > rest->n - record_r->issuer_bytes)
@@ -472,7 +548,8 @@ bool deny_snapshot_load(const struct halves *snapshot, struct deny_list *deny_li
 						    .until_ms = record.until_ms,
 						    .by = (enum denial_by)record.by,
 						    .origin = (enum denial_origin)record.origin,
-						    .is_lifted = record.is_lifted != 0,
+						    .is_lifted = record.changed % 2 != 0,
+						    .changed_ms = record.changed / 2,
 						    .issuer = issuer,
 						    .name = name });
 	return true;

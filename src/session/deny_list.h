@@ -61,9 +61,13 @@ struct denial {
 	enum denial_origin origin;
 	/*
 	 * A configured entry that the operator has removed: it has no effect until the
-	 * configuration changes its time.
+	 * configuration changes its time. Or an operator's entry of a shared list that was
+	 * removed: it stays until it would have expired, so that no other node brings it back.
 	 */
 	bool is_lifted;
+	bool is_untold; /* by a shared list: an operator's entry that has changed here */
+	uint64_t
+		changed_ms; /* in a shared list: when the operator has last said something about it */
 	/* Private: its time in the configuration being applied; 0: not in it. */
 	uint64_t configured_ms;
 	struct slice issuer; /* stored behind this struct, as is the name */
@@ -104,6 +108,7 @@ struct deny_list {
 	size_t unsure;
 	uint64_t seed;
 	uint64_t last_number;
+	bool is_shared; /* with other nodes of a cluster (cluster/cluster.h) */
 };
 
 void deny_list_init(struct deny_list *deny_list);
@@ -139,6 +144,17 @@ bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum 
 void deny_list_configure_end(struct deny_list *deny_list);
 /* The operator removes an entry; see is_lifted. Returns false if none has this number. */
 bool deny_list_remove(struct deny_list *deny_list, uint64_t number);
+
+/*
+ * For a shared list: what the operator of another node has said at order->changed_ms about tokens of
+ * this issuer with this name: they are denied until until_ms, or not any more (is_lifted). What was
+ * said last counts, on all nodes. Notifies like deny_list_add. Returns the entry if that changed it;
+ * NULL: it did not, or *is_full_r: there are DENY_LIST_MAX.
+ */
+const struct denial *deny_list_take(struct deny_list *deny_list, const struct denial *order,
+				    bool *is_full_r) must_check;
+/* A shared list: all of the operator's entries are to be told again. */
+void deny_list_untell(struct deny_list *deny_list);
 /* Frees expired entries. */
 void deny_list_sweep(struct deny_list *deny_list);
 /* An entry in force that names this token; NULL: none. */

@@ -318,6 +318,118 @@ static void watchers_are_told_of_the_configuration(void **state)
 	assert_int_equal(bob.told, 1);
 }
 
+/* ---- shared with other nodes ---- */
+
+/* What another node says; whether it changed anything. */
+static bool take(const char *name, bool is_lifted, uint64_t changed_ms, uint64_t until_ms)
+{
+	bool is_full = false;
+	const struct denial *denial = deny_list_take(&deny_list,
+						     &(struct denial){ .by = DENIAL_BY_SUB,
+								       .issuer = ISSUER,
+								       .name = slice_str(name),
+								       .is_lifted = is_lifted,
+								       .changed_ms = changed_ms,
+								       .until_ms = until_ms },
+						     &is_full);
+
+	assert_false(is_full);
+	return denial != NULL;
+}
+
+/* CLU-DENY-01: the last word about a token counts, in whatever order they arrive. */
+static void last_word_counts(void **state)
+{
+	static const struct {
+		bool is_lifted;
+		uint64_t changed_ms, until_ms;
+		bool changes, is_denied;
+	} rows[] = {
+		{ false, 1000, FOR_GOOD - 1, true, true },
+		{ false, 1000, FOR_GOOD - 1, false, true },
+		{ true, 1000, FOR_GOOD, false, true },
+		{ false, 1000, FOR_GOOD, true, true },
+		{ true, 999, FOR_GOOD, false, true },
+		{ true, 1001, FOR_GOOD, true, false },
+		{ true, 1001, FOR_GOOD, false, false },
+		{ false, 1000, FOR_GOOD, false, false },
+		{ false, 1001, 1, true, false },
+		{ false, 1002, FOR_GOOD, true, true },
+	};
+	struct watcher a;
+
+	deny_list.is_shared = true;
+	join(&a, "alice");
+	assert_false(take("alice", true, 1000, 1)); /* it is over, and was not known */
+	assert_int_equal(deny_list.count, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(take("alice", rows[i].is_lifted, rows[i].changed_ms,
+				      rows[i].until_ms),
+				 rows[i].changes);
+		assert_int_equal(find(&alice) != NULL, rows[i].is_denied);
+		assert_int_equal(a.told, 1);
+	}
+	assert_int_equal(deny_list.count, 1);
+}
+
+/* What is ordered here is later than all that is known, and is to be told; what others say is not. */
+static void orders_here_are_later(void **state)
+{
+	const uint64_t future_ms = clock_wall_ms() + 3600000;
+	const struct denial *denial;
+	uint64_t number;
+
+	deny_list.is_shared = true;
+	assert_true(take("alice", false, future_ms, FOR_GOOD));
+	denial = find(&alice);
+	assert_false(denial->is_untold);
+	number = denial->number;
+	assert_true(deny_list_remove(&deny_list, number));
+	assert_null(find(&alice));
+	assert_true(denial->is_lifted && denial->is_untold);
+	assert_int_equal(denial->changed_ms, future_ms + 1);
+	assert_false(deny_list_remove(&deny_list, number));
+	assert_false(take("alice", false, future_ms, FOR_GOOD));
+	assert_int_equal(add(DENIAL_BY_SUB, "alice", FOR_GOOD), number);
+	assert_ptr_equal(find(&alice), denial);
+	assert_int_equal(denial->changed_ms, future_ms + 2);
+	add(DENIAL_BY_SUB, "bob", FOR_GOOD);
+	assert_true(take("bob", false, future_ms, FOR_GOOD));
+	CONFIGURE({ "carol", FOR_GOOD });
+	deny_list_untell(&deny_list);
+	LIST_FOREACH(node, &deny_list.entries) {
+		const struct denial *one = container_of(node, struct denial, link);
+
+		assert_int_equal(one->is_untold, one->origin == DENIAL_ORDERED);
+	}
+}
+
+/* What was taken away, and is only remembered, takes no room. */
+static void what_was_taken_away_gives_way(void **state)
+{
+	char name[32];
+	bool is_full = false;
+
+	deny_list.is_shared = true;
+	for (int i = 0; i < DENY_LIST_MAX; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_true(take(name, i == 7, 1000, FOR_GOOD));
+	}
+	add(DENIAL_BY_SUB, "alice", FOR_GOOD);
+	assert_int_equal(deny_list.count, DENY_LIST_MAX);
+	assert_null(deny_list_take(&deny_list,
+				   &(struct denial){ .issuer = ISSUER,
+						     .name = SLICE_LIT("bob"),
+						     .changed_ms = 1,
+						     .until_ms = FOR_GOOD },
+				   &is_full));
+	assert_true(is_full);
+	assert_null(deny_list_add(&deny_list, ISSUER, DENIAL_BY_SUB, SLICE_LIT("bob"), FOR_GOOD));
+	assert_true(take("alice", true, UINT64_C(1) << 50, FOR_GOOD));
+	assert_true(take("bob", false, 1000, FOR_GOOD));
+	assert_int_equal(deny_list.count, DENY_LIST_MAX);
+}
+
 static void marks_are_copied(void **state)
 {
 	struct denial_marks *copy = denial_marks_copy(&alice);
@@ -347,6 +459,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(watchers_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(watchers_are_told_of_the_configuration, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(last_word_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(orders_here_are_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_taken_away_gives_way, setup, teardown),
 		cmocka_unit_test(marks_are_copied),
 	};
 

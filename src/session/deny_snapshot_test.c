@@ -103,6 +103,29 @@ static void origins_go_to_the_next_process(void **state)
 	assert_int_equal(after.count, 2);
 }
 
+/* CLU-DENY-01: when something was said, and that it was taken back. */
+static void shared_entries_go_to_the_next_process(void **state)
+{
+	const struct denial *denial;
+	bool is_full;
+
+	before.is_shared = true;
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	add(DENIAL_BY_SUB, SLICE_LIT("bob"), UINT64_MAX);
+	assert_true(deny_list_remove(&before, 2));
+	deny_snapshot_save(deny_snapshot, &before);
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	after.is_shared = true;
+	assert_true(finds(DENIAL_BY_SUB, SLICE_LIT("alice")));
+	assert_false(finds(DENIAL_BY_SUB, SLICE_LIT("bob")));
+	LIST_FOREACH(node, &before.entries) {
+		denial = container_of(node, struct denial, link);
+		assert_null(deny_list_take(&after, denial, &is_full));
+		assert_true(denial->changed_ms > 0);
+	}
+	assert_int_equal(after.count, 2);
+}
+
 static void no_entries_are_a_list_too(void **state)
 {
 	deny_snapshot_save(deny_snapshot, &before);
@@ -226,6 +249,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(entries_go_to_the_next_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(origins_go_to_the_next_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(shared_entries_go_to_the_next_process, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(no_entries_are_a_list_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss_is_told, setup, teardown),

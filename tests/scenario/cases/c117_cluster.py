@@ -210,9 +210,7 @@ def without_the_store_everything_goes_on(t, store):
 @with_store
 def a_session_is_its_owners(t, store):
     """CLU-SESS-02 FRONT-SESS-05: another caller gets 404, and takes nothing away; so does who asks at another server."""
-    auth = {"auth": {"mode": "token", "tokens": [
-        {"name": who, "sha256": hashlib.sha256(("token-of-%s" % who).encode()).hexdigest()} for who in ("alice", "bob")]}}
-    nodes = Nodes(t, store, servers={"main": {"script": {}}, "other": {"script": {}}}, config=auth)
+    nodes = Nodes(t, store, servers={"main": {"script": {}}, "other": {"script": {}}}, config=TWO)
     s = t.session(daemon=nodes["a"], token="token-of-alice")
     pid = s.pid()
     store.wait('"id"')
@@ -228,6 +226,84 @@ def a_session_is_its_owners(t, store):
     eq(s.post(mcp.request(1, "ping")).status, 404, "at another server")
     s.path = "/main/mcp"
     eq(nodes.move(s, "a").pid(), pid, "nothing was taken")
+
+
+TWO = {"auth": {"mode": "token", "tokens": [
+    {"name": who, "sha256": hashlib.sha256(("token-of-%s" % who).encode()).hexdigest()} for who in ("alice", "bob")]}}
+
+
+class Denials:
+    """Orders to nodes, as `mcpgatectl deny` gives them."""
+
+    def __init__(self, t, nodes):
+        self.t, self.nodes = t, nodes
+
+    def ask(self, name, method, target, body=b""):
+        return json.loads(self.t.conn(address=self.nodes[name].admin).request(method, target, [("Content-Type", "application/json")], body).read())
+
+    def add(self, name, who, for_s=3600):
+        until_ms = int((time.time() + for_s) * 1000)
+        return self.ask(name, "POST", "/deny-add", json.dumps({"issuer": "static", "sub": who, "until_ms": until_ms}).encode())
+
+    def remove(self, name):
+        return self.ask(name, "POST", "/deny-remove?number=%d" % self.ask(name, "GET", "/deny")["entries"][0]["number"])
+
+    def has(self, name):
+        return sorted(entry["name"] for entry in self.ask(name, "GET", "/deny")["entries"])
+
+
+@with_store
+def a_denial_holds_at_every_node(t, store):
+    """CLU-DENY-01: it ends what is open elsewhere, within a second, outlives a gateway, and is taken away everywhere."""
+    nodes = Nodes(t, store, names="abc", config=TWO)
+    denials = Denials(t, nodes)
+    opened, other = t.session(daemon=nodes["b"], token="token-of-alice"), t.session(daemon=nodes["b"], token="token-of-bob")
+    pid = opened.pid()
+    sleeping = t.session(daemon=nodes["c"], token="token-of-alice")
+    store.wait('"id"', node="c")
+    nodes.kill("c")
+    denials.add("a", "alice")
+    wait_for(lambda: opened.post(mcp.request(1, "ping")).status == 401, 1, "she is refused at another node")
+    nodes["b"].wait_log("denial_taken", "by=sub name=alice effect=denied")
+    wait_for(lambda: not harness.is_alive(pid), 5, "what she had open has ended")
+    eq(other.echo("x"), "x")
+    eq(nodes.move(sleeping, "b").post(mcp.request(1, "ping")).status, 401)
+    os.kill(nodes["b"].gateway, signal.SIGKILL)
+    nodes["b"].forgiven = True
+    wait_for(lambda: len(nodes["b"].log("store_up")) == 2, 10, "the next gateway")
+    eq(opened.post(mcp.request(1, "ping")).status, 401)
+    late = nodes.begin("d")
+    wait_for(lambda: denials.has("d") == ["alice"], 5, "a node that comes later")
+    eq(wire.Conn(late.address).request("POST", "/main/mcp", [("Authorization", "Bearer token-of-alice")], b"").status, 401)
+    denials.remove("b")
+    for name in "abd":
+        wait_for(lambda: denials.has(name) == [], 5, "taken away at node %s" % name)
+    eq(t.session(daemon=nodes["a"], token="token-of-alice").echo("y"), "y")
+
+
+@with_store
+def the_last_order_about_a_token_counts(t, store):
+    """CLU-DENY-01: whichever node was given it, and whether the store was there, or was emptied; what has expired goes from it."""
+    nodes = Nodes(t, store, config=TWO)
+    denials = Denials(t, nodes)
+    denials.add("a", "alice")
+    wait_for(lambda: denials.has("b") == ["alice"], 5, "told")
+    store.stop()
+    for name in "ab":
+        nodes[name].wait_log("store_down")
+    denials.remove("a")
+    denials.add("b", "bob")
+    store.start()
+    for name in "ab":
+        wait_for(lambda: denials.has(name) == ["bob"], 10, "both orders hold at %s" % name)
+    denials.add("a", "alice", for_s=2)
+    wait_for(lambda: denials.has("b") == ["alice", "bob"], 5, "once more")
+    store.ask("FLUSHALL")
+    wait_for(lambda: store.ask("EVAL", "return tostring(#redis.call('HKEYS', 'mcpgated:denials'))", "0") == "2", 20, "written anew")
+    wait_for(lambda: denials.has("b") == ["bob"], 10, "over")
+    nodes.begin("c")
+    wait_for(lambda: denials.has("c") == ["bob"], 5, "those in force")
+    wait_for(lambda: store.ask("EVAL", "return tostring(#redis.call('HKEYS', 'mcpgated:denials'))", "0") == "1", 5, "it is gone")
 
 
 @with_store
