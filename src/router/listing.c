@@ -23,8 +23,6 @@
 #include "router/client.h"
 #include "router/digest.h"
 #include "router/pages.h"
-#include "router/pool.h"
-#include "router/router.h"
 
 struct filter {
 	const struct server *server;
@@ -78,7 +76,6 @@ static int listing_take_member(struct slice name, struct json value, void *arg)
 {
 	struct filter *filter = arg;
 	bool is_list = value.text.p == filter->list.text.p;
-	struct error err;
 
 	if (!is_list && !is_beside(filter, name)) {
 		filter->is_changed = true;
@@ -91,7 +88,7 @@ static int listing_take_member(struct slice name, struct json value, void *arg)
 		return 0;
 	}
 	buf_append_char(filter->out, '[');
-	CHECK(scan_array(value.text, SIZE_MAX, take_item, filter, &err) >= 0);
+	CHECK(scan_array(value.text, SIZE_MAX, take_item, filter, NULL) >= 0);
 	buf_append_char(filter->out, ']');
 	return 0;
 }
@@ -129,122 +126,7 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 	return filter.list.type == JSON_ARRAY ? filter_list(convert, &filter, env) : env;
 }
 
-/* ---- tool series ---- */
-
-struct note {
-	struct call_stats *stats;
-	struct buf name;
-};
-
-static int note_item(struct slice item, void *arg)
-{
-	struct note *note = arg;
-
-	note->name.len = 0;
-	if (scan_decode_string(scan_member(item, SLICE_LIT("name")), &note->name) == 0)
-		call_stats_note_tool(note->stats, buf_slice(&note->name));
-	return call_stats_has_room(note->stats) ? 0 : -1;
-}
-
-static void tool_series_note(struct server *server, const struct method *method,
-			     struct slice result)
-{
-	struct note note = { .stats = &server->stats->calls };
-	struct json tools;
-	struct error err;
-
-	if (method->id != METHOD_TOOLS_LIST || !call_stats_has_room(note.stats))
-		return;
-	tools = scan_member(result, SLICE_LIT("tools"));
-	if (tools.type == JSON_ARRAY)
-		(void)!scan_array(tools.text, SIZE_MAX, note_item, &note, &err);
-	buf_fini(&note.name);
-}
-
-/* ---- names that another item has ---- */
-
-struct collisions {
-	struct server *server;
-	const struct listing_kind *kind;
-	bool are_some;
-};
-
-static int note_name(struct slice item, void *arg)
-{
-	struct collisions *collisions = arg;
-	const struct server_conf *conf = &collisions->server->conf;
-	at_end(buf_fini) struct buf room = { 0 };
-	struct slice name;
-
-	if (scan_read_string(scan_member(item, SLICE_LIT("name")), &room, &name) == 0 &&
-	    !shown_is_reachable(&conf->shown, collisions->kind->kind, name)) {
-		collisions->are_some = true;
-		LOG_BY(NAMES_COLLIDE, (uintptr_t)collisions->server, LOG_STR("server", conf->name),
-		       LOG_SLICE("list", collisions->kind->member), LOG_SLICE("name", name));
-	}
-	return 0;
-}
-
-static void collisions_note(struct server *server, const struct method *method, struct slice result)
-{
-	struct collisions collisions = { server, listing_kind_find(method), false };
-	struct json items;
-
-	if (collisions.kind == NULL || server->collisions_told == server->rules + 1 ||
-	    server->conf.shown.kinds[collisions.kind->kind].names.count == 0)
-		return;
-	items = scan_member(result, collisions.kind->member);
-	if (items.type == JSON_ARRAY)
-		(void)!scan_array(items.text, SIZE_MAX, note_name, &collisions, NULL);
-	if (collisions.are_some)
-		server->collisions_told = server->rules + 1;
-}
-
 /* ---- entries of deny ---- */
-
-static int watch_item(struct slice item, void *arg)
-{
-	struct server *server = arg;
-	const struct permissions *permissions = &server->conf.permissions;
-	struct permission_verdict verdict;
-	struct slice name, form, pattern;
-	at_end(buf_fini) struct buf decoded = { 0 }, folded = { 0 };
-
-	if (scan_read_string(scan_member(item, SLICE_LIT("name")), &decoded, &name) == 0 &&
-	    permission_read_form(PERMISSION_TOOL, name, &folded, &form) == NULL)
-		for (size_t i = 0;
-		     i < DENY_WATCHED &&
-		     permissions_deny_at(permissions, PERMISSION_TOOL, i, &verdict, &pattern);
-		     i++)
-			if (permission_fits_deny(PERMISSION_TOOL, form, pattern))
-				server->deny_watch.fitting |= UINT64_C(1) << i;
-	return 0;
-}
-
-static void deny_watch_note(struct server *server, const struct method *method, struct slice result,
-			    uint64_t page)
-{
-	struct permission_verdict verdict;
-	struct slice pattern;
-	struct json tools, cursor;
-	struct error err;
-
-	if (method->id != METHOD_TOOLS_LIST ||
-	    !permissions_deny_at(&server->conf.permissions, PERMISSION_TOOL, 0, &verdict, &pattern))
-		return;
-	if (server->deny_watch.rules != server->rules)
-		server->deny_watch = (struct deny_watch){ .rules = server->rules };
-	tools = scan_member(result, SLICE_LIT("tools"));
-	if (tools.type != JSON_ARRAY ||
-	    scan_array(tools.text, SIZE_MAX, watch_item, server, &err) < 0)
-		return;
-	/* What a reload has cut in two is no whole list. */
-	if (page != 0 && page != server->deny_watch.page)
-		return;
-	cursor = scan_member(result, SLICE_LIT("nextCursor"));
-	server->deny_watch.page = cursor.type == JSON_STRING ? listing_kind_page(cursor) : 0;
-	server->deny_watch.is_whole |= cursor.type != JSON_STRING;
-}
 
 bool deny_watch_next(const struct server *server, size_t *index, struct rule *rule_r)
 {
@@ -340,52 +222,126 @@ static void listing_tell(struct server *server, const struct pin_item *item, enu
 
 /* ---- looking ---- */
 
+/* A list as it comes, or what the server says of itself. */
 struct look {
 	struct server *server;
 	const struct listing_kind *kind;
+	bool collides;     /* items may have the name of another one, which is not told yet */
+	bool watches_deny; /* tools may fit entries of deny */
+	bool is_clear;     /* clients see the items that are pinned */
 	struct buf name, folded, text; /* of the item */
 	size_t folded_bytes;           /* listing_kind_may_fold */
 	uint64_t number;               /* of this look */
 };
 
-/*
- * Returns whether the item has a name that can be remembered. If not, it is reported like an item
- * for which there is no room.
- */
-static bool listing_read_name(struct look *look, struct json name)
+static void look_fini(struct look *look)
 {
-	look->name.len = look->folded.len = 0;
-	return scan_decode_string(name, &look->name) == 0 &&
-	       listing_kind_may_fold(name.text, &look->folded_bytes) &&
-	       permission_fold(look->kind->kind, buf_slice(&look->name), &look->folded) == NULL;
+	buf_fini(&look->name);
+	buf_fini(&look->folded);
+	buf_fini(&look->text);
 }
 
-static int look_at_item(struct slice text, void *arg)
+static void note_collision(const struct look *look, struct slice name)
+{
+	struct server *server = look->server;
+
+	if (!look->collides || shown_is_reachable(&server->conf.shown, look->kind->kind, name))
+		return;
+	server->collisions_told = server->rules + 1;
+	LOG_BY(NAMES_COLLIDE, (uintptr_t)server, LOG_STR("server", server->conf.name),
+	       LOG_SLICE("list", look->kind->member), LOG_SLICE("name", name));
+}
+
+static void note_denied(const struct look *look, struct slice name)
+{
+	struct server *server = look->server;
+	struct permission_verdict verdict;
+	struct slice form, pattern;
+	at_end(buf_fini) struct buf folded = { 0 };
+
+	if (!look->watches_deny ||
+	    permission_read_form(PERMISSION_TOOL, name, &folded, &form) != NULL)
+		return;
+	for (size_t i = 0;
+	     i < DENY_WATCHED &&
+	     permissions_deny_at(&server->conf.permissions, PERMISSION_TOOL, i, &verdict, &pattern);
+	     i++)
+		if (permission_fits_deny(PERMISSION_TOOL, form, pattern))
+			server->deny_watch.fitting |= UINT64_C(1) << i;
+}
+
+/* The definition in look->text. */
+static void note_definition(struct look *look, struct pin_item *item)
+{
+	struct pins *pins = &look->server->pins;
+	struct digest digest;
+	enum pin_news news;
+
+	digest_bytes(buf_slice(&look->text), &digest);
+	memcpy(item->definition.digest, digest.bytes, sizeof(digest.bytes));
+	if (!pins->follows || item->kind == PIN_SERVER)
+		item->definition.text = buf_slice(&look->text);
+	news = pins_note(pins, item);
+	if (!pins->follows)
+		listing_tell(look->server, item, news);
+}
+
+/* One whose name cannot be remembered is reported like one for which there is no room. */
+static void note_item(struct look *look, bool is_named, struct slice written, struct slice item)
+{
+	struct pin_item pin = { .kind = look->kind->kind, .name = buf_slice(&look->name) };
+
+	look->folded.len = look->text.len = 0;
+	is_named = is_named && listing_kind_may_fold(written, &look->folded_bytes) &&
+		   permission_fold(pin.kind, pin.name, &look->folded) == NULL;
+	pin.folded = is_named ? buf_slice(&look->folded) : slice_of(NULL, 0);
+	if (is_named && canonical_append(&look->text, item, SCAN_DEPTH_MAX) == 0)
+		note_definition(look, &pin);
+	else if (!look->server->pins.follows)
+		tell_unpinned(look->server, &pin);
+}
+
+static int look_at_item(struct slice item, void *arg)
 {
 	struct look *look = arg;
-	bool is_named = listing_read_name(look, scan_member(text, look->kind->name));
-	struct pin_item item = {
-		.kind = look->kind->kind,
-		.name = buf_slice(&look->name),
-		.folded = is_named ? buf_slice(&look->folded) : slice_of(NULL, 0),
-	};
-	struct digest digest;
+	struct json name = scan_member(item, look->kind->name);
+	bool is_named;
 
-	look->text.len = 0;
-	if (!is_named || canonical_append(&look->text, text, SCAN_DEPTH_MAX) < 0) {
-		if (!look->server->pins.follows)
-			tell_unpinned(look->server, &item);
-		return 0;
+	look->name.len = 0;
+	is_named = scan_decode_string(name, &look->name) == 0;
+	if (is_named && look->kind->kind == PERMISSION_TOOL)
+		call_stats_note_tool(&look->server->stats->calls, buf_slice(&look->name));
+	if (is_named) {
+		note_collision(look, buf_slice(&look->name));
+		note_denied(look, buf_slice(&look->name));
 	}
-	digest_bytes(buf_slice(&look->text), &digest);
-	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
-	if (look->server->pins.follows) {
-		(void)pins_note(&look->server->pins, &item);
-		return 0;
-	}
-	item.definition.text = buf_slice(&look->text);
-	listing_tell(look->server, &item, pins_note(&look->server->pins, &item));
+	if (look->is_clear)
+		note_item(look, is_named, name.text, item);
 	return 0;
+}
+
+static bool begin_deny_watch(struct server *server, const struct listing_kind *kind)
+{
+	struct permission_verdict verdict;
+	struct slice pattern;
+
+	if (kind->kind != PERMISSION_TOOL ||
+	    !permissions_deny_at(&server->conf.permissions, PERMISSION_TOOL, 0, &verdict, &pattern))
+		return false;
+	if (server->deny_watch.rules != server->rules)
+		server->deny_watch = (struct deny_watch){ .rules = server->rules };
+	return true;
+}
+
+/* What a reload has cut in two is no whole list. */
+static void end_deny_watch(struct look *look, uint64_t page, struct json cursor)
+{
+	struct deny_watch *watch = &look->server->deny_watch;
+
+	if (!look->watches_deny || (page != 0 && page != watch->page))
+		return;
+	watch->page = cursor.type == JSON_STRING ? listing_kind_page(cursor) : 0;
+	watch->is_whole |= cursor.type != JSON_STRING;
 }
 
 static void end_page(struct look *look, uint64_t page, struct json cursor)
@@ -402,49 +358,43 @@ static void end_page(struct look *look, uint64_t page, struct json cursor)
 		tell_moved(look->server, gone, "gone");
 }
 
-static void look_at_items(struct look *look, struct json items)
+/* Begins to look at what is pinned as this kind. Returns whether there has been none before. */
+static bool begin_pins(struct server *server, enum permission_kind kind)
 {
-	struct error err;
-
-	pins_begin_look(&look->server->pins);
-	look->number = look->server->pins.look;
-	if (items.type == JSON_ARRAY)
-		CHECK(scan_array(items.text, SIZE_MAX, look_at_item, look, &err) >= 0);
-}
-
-static void pinning_look(struct server *server, const struct method *method, struct slice result,
-			 uint64_t page)
-{
-	struct look look = { .server = server, .kind = listing_kind_find(method) };
-	bool is_first;
-	struct json items;
-
-	if (look.kind == NULL)
-		return;
 	if (server->conf.pin == PIN_OFF)
 		server->pins.follows = true; /* a reload may turn them on. SEC-65 */
-	is_first = !server->pins.follows && !server->pins.is_known[look.kind->kind];
-	if (listing_kind_find_items(look.kind, result, &items) == 0) {
-		look_at_items(&look, items);
-		end_page(&look, page, scan_member(result, SLICE_LIT("nextCursor")));
-	} else if (!server->pins.follows && may_tell(server)) {
-		LOG_BY(LIST_AMBIGUOUS, (uintptr_t)server, LOG_STR("server", server->conf.name),
-		       LOG_SLICE("method", method->name));
-	}
-	pin_memory_note(server->pin_memory, is_first);
-	buf_fini(&look.name);
-	buf_fini(&look.folded);
-	buf_fini(&look.text);
+	return !server->pins.follows && !server->pins.is_known[kind];
 }
 
 void listing_look(struct server *server, const struct method *method, struct slice result,
 		  uint64_t page)
 {
+	at_end(look_fini) struct look look = { .server = server,
+					       .kind = listing_kind_find(method) };
+	struct json items, cursor;
+	bool is_first;
+
 	CHECK(server->conf.name != NULL);
-	tool_series_note(server, method, result);
-	collisions_note(server, method, result);
-	deny_watch_note(server, method, result, page);
-	pinning_look(server, method, result, page);
+	if (look.kind == NULL)
+		return;
+	is_first = begin_pins(server, look.kind->kind);
+	look.is_clear = listing_kind_find_items(look.kind, result, &items) == 0;
+	look.collides = server->collisions_told != server->rules + 1 &&
+			server->conf.shown.kinds[look.kind->kind].names.count > 0;
+	look.watches_deny = items.type == JSON_ARRAY && begin_deny_watch(server, look.kind);
+	if (look.is_clear)
+		pins_begin_look(&server->pins);
+	look.number = server->pins.look;
+	if (items.type == JSON_ARRAY)
+		CHECK(scan_array(items.text, SIZE_MAX, look_at_item, &look, NULL) >= 0);
+	cursor = scan_member(result, SLICE_LIT("nextCursor"));
+	end_deny_watch(&look, page, cursor);
+	if (look.is_clear)
+		end_page(&look, page, cursor);
+	else if (!server->pins.follows && may_tell(server))
+		LOG_BY(LIST_AMBIGUOUS, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_SLICE("method", method->name));
+	pin_memory_note(server->pin_memory, is_first);
 }
 
 /* ---- what a server says of itself ---- */
@@ -499,7 +449,6 @@ static int add_saying(struct slice written, struct json value, void *arg)
 static void note_saying(struct look *look, struct saying *saying)
 {
 	struct pin_item item = { .kind = PIN_SERVER, .name = saying->name };
-	struct digest digest;
 
 	look->folded.len = look->text.len = 0;
 	if (saying->is_info && saying->text.len > 0)
@@ -510,10 +459,7 @@ static void note_saying(struct look *look, struct saying *saying)
 	    canonical_append(&look->text, buf_slice(&saying->text), SCAN_DEPTH_MAX) < 0)
 		return;
 	item.folded = buf_slice(&look->folded);
-	digest_bytes(buf_slice(&look->text), &digest);
-	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
-	item.definition.text = buf_slice(&look->text);
-	listing_tell(look->server, &item, pins_note(&look->server->pins, &item));
+	note_definition(look, &item);
 }
 
 static void read_saying(struct saying *saying, struct slice result, size_t which)
@@ -525,12 +471,9 @@ static void read_saying(struct saying *saying, struct slice result, size_t which
 
 static void look_at_server(struct server *server, struct slice result)
 {
-	struct look look = { .server = server };
-	bool is_first;
+	at_end(look_fini) struct look look = { .server = server };
+	bool is_first = begin_pins(server, PIN_SERVER);
 
-	if (server->conf.pin == PIN_OFF)
-		server->pins.follows = true;
-	is_first = !server->pins.follows && !server->pins.is_known[PIN_SERVER];
 	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
 		struct saying saying;
 
@@ -540,8 +483,6 @@ static void look_at_server(struct server *server, struct slice result)
 	}
 	pins_end_page(&server->pins, PIN_SERVER, 0, 0);
 	pin_memory_note(server->pin_memory, is_first);
-	buf_fini(&look.folded);
-	buf_fini(&look.text);
 }
 
 /* ---- withholding ---- */
