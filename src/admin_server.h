@@ -8,10 +8,8 @@
 #include <stddef.h>
 
 #include "process/server.h"
-#include "process/spawn.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
-#include "router/client_session.h"
 #include "router/router.h"
 
 struct admin_server;

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "config/config.h"
-#include "io/tls.h"
 
 struct server_certificates {
 	const struct config *config;

@@ -832,10 +832,9 @@ static void judge(struct inquest *inquest)
 	struct envelope env;
 	at_end(buf_fini) struct buf text = { 0 };
 	struct rule rule;
-	struct error err;
 
 	write_message(inquest->request->kind, inquest->name, &text);
-	CHECK(scan_envelope(buf_slice(&text), &limits, 0, &env, &err) == 0);
+	CHECK(scan_envelope(buf_slice(&text), &limits, 0, &env, NULL) == 0);
 	inquest->needed = inquest->endpoint->place.base;
 	scope_set_join(&inquest->needed, &inquest->entered->place.base);
 	flaw = needs_add_of_message(&server->needs, &env, &inquest->needed);

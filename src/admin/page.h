@@ -12,7 +12,6 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/list.h"
-#include "base/slice.h"
 #include "io/loop.h"
 
 struct http_exchange;

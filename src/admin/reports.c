@@ -16,7 +16,6 @@
 #include "obs/audit.h"
 #include "obs/counters.h"
 #include "process/child.h"
-#include "router/parked_call.h"
 #include "router/router.h"
 
 static struct session *session_at(struct list *node)

@@ -8,7 +8,6 @@
 
 #include "auth/document.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
 

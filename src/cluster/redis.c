@@ -466,7 +466,6 @@ struct redis *redis_new(struct loop *loop, const struct redis_conf *conf,
 			const struct redis_ops *ops, void *arg)
 {
 	struct redis *redis = mem_zalloc(sizeof(*redis));
-	struct error err;
 
 	redis->loop = loop;
 	redis->conf = conf;
@@ -474,7 +473,7 @@ struct redis *redis_new(struct loop *loop, const struct redis_conf *conf,
 	redis->arg = arg;
 	redis->wire.fd = -1;
 	redis->retry_ms = REDIS_RETRY_MIN_MS;
-	CHECK(store_url_parse(conf->url, &redis->url, &err) == 0);
+	CHECK(store_url_parse(conf->url, &redis->url, NULL) == 0);
 	list_init(&redis->sent);
 	timer_init(&redis->timer, on_timer);
 	redis_set_state(redis, REDIS_WAITING);

@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/slice.h"
 #include "config/config.h"
 #include "ctl/line.h"
 

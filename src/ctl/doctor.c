@@ -21,7 +21,6 @@
 #include "ctl/output.h"
 #include "io/ipc.h"
 #include "keeper/cgroups.h"
-#include "keeper/kernel_features.h"
 #include "keeper/confine.h"
 #include "keeper/launch.h"
 #include "keeper/programs.h"

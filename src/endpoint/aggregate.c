@@ -11,7 +11,6 @@
 
 #include "base/check.h"
 #include "base/mem.h"
-#include "base/pause.h"
 #include "endpoint/answer.h"
 #include "endpoint/catalogue.h"
 #include "endpoint/leg.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "auth/grant.h"
-#include "base/mem.h"
 #include "endpoint/authorization.h"
 #include "policy/roles.h"
 

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "endpoint/answer.h"
 #include "http/conn.h"
 
 struct authorization_conf;

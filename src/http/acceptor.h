@@ -13,9 +13,7 @@
 #include <stddef.h>
 
 #include "base/list.h"
-#include "http/conn.h"
 #include "io/peer.h"
-#include "io/tls.h"
 
 /* Time limit from accept until HTTP may begin. SEC-25. */
 #define ACCEPTOR_MS 5000

@@ -753,7 +753,6 @@ static bool row_tell(struct children *children, struct row *row)
 {
 	enum row_told next = row->error == 0 && row->told == TOLD_NOTHING ? TOLD_STARTED : TOLD_END;
 	struct ipc_message message;
-	struct error err = { ERROR_NONE, "" };
 
 	CHECK(row->told != TOLD_END && children->gateway_fd >= 0);
 	if (row->error != 0)
@@ -773,7 +772,7 @@ static bool row_tell(struct children *children, struct row *row)
 	else
 		message = (struct ipc_message){ .type = IPC_EXITED,
 						.exited = { row->id, row->status } };
-	if (ipc_send(children->gateway_fd, &message, &err) < 0)
+	if (ipc_send(children->gateway_fd, &message, NULL) < 0)
 		return false; /* the socket is full, or the gateway has ended, which SIGCHLD tells */
 	row_set_told(children, row, next);
 	return true;
@@ -786,10 +785,9 @@ static bool tell_judged(struct children *children)
 	struct ipc_message message = { .type = IPC_JUDGED,
 				       .judged = { children->judged[last].question,
 						   children->judged[last].is_allowed } };
-	struct error err = { ERROR_NONE, "" };
 
 	CHECK(children->judged_count > 0 && children->gateway_fd >= 0);
-	if (ipc_send(children->gateway_fd, &message, &err) < 0)
+	if (ipc_send(children->gateway_fd, &message, NULL) < 0)
 		return false;
 	children->judged_count = last;
 	return true;
@@ -799,7 +797,6 @@ void children_tell(struct children *children)
 {
 	struct ipc_message end = { .type = IPC_INHERIT_END,
 				   .inherit_end = { (uint8_t)children->outcome } };
-	struct error err = { ERROR_NONE, "" };
 
 	while (children->gateway_fd >= 0 && children->judged_count > 0) {
 		if (!tell_judged(children))
@@ -810,7 +807,7 @@ void children_tell(struct children *children)
 			return;
 	}
 	if (children->gateway_fd >= 0 && children->owes_end)
-		children->owes_end = ipc_send(children->gateway_fd, &end, &err) < 0;
+		children->owes_end = ipc_send(children->gateway_fd, &end, NULL) < 0;
 }
 
 bool children_may_be_asked(const struct children *children)

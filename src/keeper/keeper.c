@@ -642,12 +642,10 @@ static bool keeper_may_listen(struct keeper *keeper)
 
 static void keeper_read_requests(struct keeper *keeper)
 {
-	struct error err = { ERROR_NONE, "" };
-
 	for (int i = 0; i < MESSAGES_PER_TURN && keeper_may_listen(keeper); i++) {
 		struct ipc_message message;
 		uint64_t lines = log_line_count();
-		int n = ipc_recv(keeper->gateway.fd, &message, &err);
+		int n = ipc_recv(keeper->gateway.fd, &message, NULL);
 
 		if (n > 0) {
 			keeper_on_message(keeper, &message);
@@ -668,13 +666,12 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	struct ipc_message drain = { .type = IPC_DRAIN };
 	struct ipc_message ping = { .type = IPC_PING };
 	struct ipc_message hand_over = { .type = IPC_HAND_OVER };
-	struct error err = { ERROR_NONE, "" };
 
 	if (keeper->gateway.fd < 0)
 		return;
-	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, &err) == 0)
+	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, NULL) == 0)
 		keeper->drains_owed--;
-	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, &err) == 0)
+	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, NULL) == 0)
 		keeper->ping = PING_OPEN;
 	reload_tell(&keeper->reload, keeper->gateway.fd);
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
@@ -686,7 +683,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	/* Behind the answer to whoever has ordered it, and behind the processes that it is to keep. */
 	if (keeper->owes_hand_over && !reload_has_untold(&keeper->reload) &&
 	    !children_has_untold(&keeper->children) &&
-	    ipc_send(keeper->gateway.fd, &hand_over, &err) == 0)
+	    ipc_send(keeper->gateway.fd, &hand_over, NULL) == 0)
 		keeper->owes_hand_over = false;
 }
 
@@ -709,10 +706,9 @@ static bool keeper_has_untold(const struct keeper *keeper)
 static void keeper_hear_last(struct keeper *keeper)
 {
 	struct ipc_message message;
-	struct error err = { ERROR_NONE, "" };
 
 	for (int i = 0; i < LAST_MESSAGES_MAX && !keeper->gateway.is_closed &&
-			ipc_recv(keeper->gateway.fd, &message, &err) > 0;
+			ipc_recv(keeper->gateway.fd, &message, NULL) > 0;
 	     i++) {
 		bool is_news = message.type == IPC_CONFIG_USED ||
 			       message.type == IPC_CERTIFICATES_USED ||

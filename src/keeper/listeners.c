@@ -38,8 +38,9 @@
 /* The admin socket with admin.address: auto; see below. */
 static struct {
 	char *made; /* its directory; NULL: it was there before */
-	char *path; /* the usual one; NULL: this daemon's socket has been there from the beginning */
-	char *own;  /* where it is; NULL: at `path` */
+	/* Its usual address; NULL: this daemon's socket has been there from the beginning. */
+	char *address;
+	char *own; /* where it is; NULL: at `address` */
 	pid_t owner;
 	unsigned int free_count; /* how often in a row nobody has listened there */
 	uint64_t next_ms, until_ms;
@@ -101,6 +102,20 @@ void listeners_hand_over(const struct config *config, const int *listeners, stru
 		handover_write(to, "made %s", usual.made);
 }
 
+/* The file of a unix socket that nobody listens on goes. */
+static void remove_stale(const char *text)
+{
+	struct address address;
+
+	if (address_parse(text, &address, NULL) == 0 && address.kind == ADDRESS_UNIX)
+		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+}
+
+static const char *path_of(const char *address)
+{
+	return address + strlen("unix:");
+}
+
 static void log_listener(int fd)
 {
 	char text[ADDRESS_TEXT_BYTES];
@@ -146,16 +161,15 @@ static int listeners_open_one(const struct config *config, size_t at, struct err
 static void listeners_give_up(const char *address, int fd)
 {
 	struct address parsed;
-	struct error ignored;
 
 	CHECK(fd >= 0);
-	if (address_parse(address, &parsed, &ignored) < 0 || parsed.kind == ADDRESS_SYSTEMD)
+	if (address_parse(address, &parsed, NULL) < 0 || parsed.kind == ADDRESS_SYSTEMD)
 		return;
 	/* The file goes if nobody listens, and a gateway that has this open as well does not from now on. */
 	if (parsed.kind == ADDRESS_UNIX)
 		shutdown(fd, SHUT_RD);
 	close(fd);
-	address_remove_stale((const struct sockaddr *)&parsed.socket, parsed.socket_size);
+	remove_stale(address);
 }
 
 /* Nobody closes what systemd has passed. */
@@ -233,9 +247,8 @@ static in_port_t listeners_port_of(const char *text)
 {
 	struct address address;
 	struct sockaddr_in in; /* the port is at the same place in both families */
-	struct error err;
 
-	if (address_parse(text, &address, &err) < 0 || address.kind != ADDRESS_TCP)
+	if (address_parse(text, &address, NULL) < 0 || address.kind != ADDRESS_TCP)
 		return 0;
 	memcpy(&in, &address.socket, sizeof(in));
 	return in.sin_port;
@@ -429,28 +442,17 @@ static int open_admin_beside(const char *address, pid_t owner, struct error *why
 		mem_printf("%.*s-%d.sock", (int)(end - address), address, (int)getpid());
 	int fd = open_private(own, why);
 
-	CHECK(owner > 0 && usual.path == NULL && usual.own == NULL);
+	CHECK(owner > 0 && usual.address == NULL && usual.own == NULL);
 	if (fd >= 0) {
 		LOG(ADMIN_BESIDE, LOG_STR("address", own), LOG_STR("usual", address),
 		    LOG_INT("pid", owner));
-		usual.path = mem_strdup(address + strlen("unix:"));
-		usual.own = mem_strdup(own + strlen("unix:"));
+		usual.address = mem_strdup(address);
+		usual.own = mem_strdup(own);
 		usual.owner = owner;
 		usual.next_ms = clock_now_ms() + USUAL_PAUSE_MS;
 		usual.until_ms = clock_now_ms() + USUAL_WAIT_MS;
 	}
 	return fd;
-}
-
-/* A socket of that path that nobody listens on goes. */
-static void remove_stale(const char *path)
-{
-	at_end(mem_free) char *text = mem_printf("unix:%s", path);
-	struct address address;
-	struct error ignored;
-
-	if (address_parse(text, &address, &ignored) == 0)
-		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
 }
 
 uint64_t listeners_do_due(void)
@@ -460,19 +462,19 @@ uint64_t listeners_do_due(void)
 	if (now < usual.next_ms)
 		return usual.next_ms;
 	usual.next_ms = now < usual.until_ms ? now + USUAL_PAUSE_MS : NEVER;
-	CHECK(usual.path != NULL && usual.own != NULL);
+	CHECK(usual.address != NULL && usual.own != NULL);
 	/* Not while it only makes place for the one that follows it. */
-	if (kill(usual.owner, 0) == 0 || errno != ESRCH || address_owner(usual.path) != 0)
+	if (kill(usual.owner, 0) == 0 || errno != ESRCH ||
+	    address_owner(path_of(usual.address)) != 0)
 		usual.free_count = 0;
 	else
 		usual.free_count++;
 	if (usual.free_count < USUAL_FREE_COUNT)
 		return usual.next_ms;
-	remove_stale(usual.path);
-	if (renameat2(AT_FDCWD, usual.own, AT_FDCWD, usual.path, RENAME_NOREPLACE) == 0) {
-		at_end(mem_free) char *address = mem_printf("unix:%s", usual.path);
-
-		LOG(LISTEN, LOG_STR("address", address), LOG_STR("reach", "local"));
+	remove_stale(usual.address);
+	if (renameat2(AT_FDCWD, path_of(usual.own), AT_FDCWD, path_of(usual.address),
+		      RENAME_NOREPLACE) == 0) {
+		LOG(LISTEN, LOG_STR("address", usual.address), LOG_STR("reach", "local"));
 		free(usual.own);
 		usual.own = NULL;
 		usual.next_ms = NEVER;
@@ -483,13 +485,13 @@ uint64_t listeners_do_due(void)
 /* What was made for it goes, with nothing in it; its own socket has been closed. */
 static void usual_fini(void)
 {
-	CHECK(usual.own == NULL || usual.path != NULL);
-	if (usual.path != NULL && usual.own == NULL)
-		remove_stale(usual.path);
+	CHECK(usual.own == NULL || usual.address != NULL);
+	if (usual.address != NULL && usual.own == NULL)
+		remove_stale(usual.address);
 	if (usual.made != NULL)
 		(void)rmdir(usual.made);
 	free(usual.made);
-	free(usual.path);
+	free(usual.address);
 	free(usual.own);
 	memset(&usual, 0, sizeof(usual));
 	usual.next_ms = NEVER;
@@ -505,7 +507,7 @@ static int open_admin_somewhere(void)
 
 	if (address != NULL)
 		fd = open_private(address, &why);
-	owner = fd < 0 && address != NULL ? address_owner(address + strlen("unix:")) : 0;
+	owner = fd < 0 && address != NULL ? address_owner(path_of(address)) : 0;
 	if (owner > 0)
 		fd = open_admin_beside(address, owner, &why);
 	else if (fd >= 0)
@@ -573,15 +575,12 @@ int *listeners_open(const struct config *config, struct handover *from, struct e
 static void close_private(int fd)
 {
 	char own[ADDRESS_TEXT_BYTES];
-	struct address address;
-	struct error ignored;
 
 	if (fd < 0)
 		return;
 	address_format(fd, own);
 	close(fd);
-	if (address_parse(own, &address, &ignored) == 0)
-		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+	remove_stale(own);
 }
 
 /* The options that keeper/confine lets it set; a unix socket has but the first. */
@@ -617,15 +616,8 @@ void listeners_close(const struct config *config, int **listeners)
 {
 	CHECK(*listeners != NULL);
 	listeners_stop(config, *listeners);
-	for (size_t i = 0; i < config->listen_count; i++) {
-		struct address address;
-		struct error ignored;
-
-		if (address_parse(config->listen[i].address, &address, &ignored) == 0 &&
-		    address.kind != ADDRESS_SYSTEMD)
-			address_remove_stale((const struct sockaddr *)&address.socket,
-					     address.socket_size);
-	}
+	for (size_t i = 0; i < config->listen_count; i++)
+		remove_stale(config->listen[i].address);
 	for (size_t i = 0; i < LISTENERS_MORE; i++)
 		close_private((*listeners)[config->listen_count + i]);
 	usual_fini();
@@ -706,9 +698,8 @@ int next_listeners_tell(struct next_listeners *next, int gateway_fd)
 			.fds = { fd },
 			.fd_count = fd >= 0,
 		};
-		struct error err = { ERROR_NONE, "" };
 
-		if (ipc_send(gateway_fd, &message, &err) < 0)
+		if (ipc_send(gateway_fd, &message, NULL) < 0)
 			return -1;
 		next->sent++;
 	}
@@ -913,7 +904,6 @@ static int send_entry(const struct certificates *certificates, size_t at, int ga
 				       .certificate.is_next = certificates->is_next,
 				       .fds = { fds[0], fds[1], fds[2] },
 				       .fd_count = fds[2] >= 0 ? 3 : 2 };
-	struct error err = { ERROR_NONE, "" };
 	uint32_t listener = 0;
 
 	CHECK(at < certificates->count);
@@ -921,19 +911,18 @@ static int send_entry(const struct certificates *certificates, size_t at, int ga
 		at -= certificates->config->listen[listener++].tls_count;
 	message.certificate.listener = listener;
 	message.certificate.entry = (uint32_t)at;
-	return ipc_send(gateway_fd, &message, &err);
+	return ipc_send(gateway_fd, &message, NULL);
 }
 
 void certificates_tell(struct certificates *certificates, int gateway_fd)
 {
 	const struct ipc_message end = { .type = IPC_CERTIFICATES_END };
-	struct error err = { ERROR_NONE, "" };
 
 	while (certificates_has_untold(certificates)) {
 		bool is_end = certificates->sent == certificates->count;
 
 		CHECK(certificates->sent <= certificates->count);
-		if ((is_end ? ipc_send(gateway_fd, &end, &err) :
+		if ((is_end ? ipc_send(gateway_fd, &end, NULL) :
 			      send_entry(certificates, certificates->sent, gateway_fd)) < 0)
 			return;
 		certificates->sent++;

@@ -112,8 +112,7 @@ static void state_file_set_aside(int directory, const char *name)
 static int state_file_read(const char *name, struct slice first_line, size_t most, struct buf *text,
 			   struct error *err)
 {
-	struct error none;
-	int directory = state_directory_open(false, &none);
+	int directory = state_directory_open(false, NULL);
 	size_t before = text->len;
 	at_end(buf_fini) struct buf file = { 0 };
 	int result;
@@ -318,14 +317,13 @@ static void leave_file(struct text_store *store)
 /* What ends from now on must not come back from it. */
 static void forget_file(struct text_store *store)
 {
-	struct error err;
-	int directory = state_directory_open(false, &err);
+	int directory = state_directory_open(false, NULL);
 	bool is_there =
 		directory >= 0 && faccessat(directory, store->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 
 	if (directory >= 0)
 		close(directory);
-	if (is_there && take_file(store, &err) == 0 &&
+	if (is_there && take_file(store, NULL) == 0 &&
 	    unlinkat(store->directory, store->name, 0) < 0 && errno != ENOENT)
 		store->kind->note_unsaved("its file cannot be removed");
 	leave_file(store);
@@ -390,13 +388,12 @@ void text_stores_on_gateway_exit(struct text_stores *stores)
 void text_stores_tell(struct text_stores *stores, int gateway_fd)
 {
 	struct ipc_message message = { .type = IPC_UNSAVED };
-	struct error err;
 
 	CHECK(gateway_fd >= 0);
 	for (uint32_t kind = 0; kind < IPC_TEXT_KINDS; kind++)
 		if (stores->items[kind].is_used && stores->items[kind].has_failed)
 			message.unsaved.kinds |= (uint8_t)(1u << kind);
-	if (message.unsaved.kinds != stores->told && ipc_send(gateway_fd, &message, &err) == 0)
+	if (message.unsaved.kinds != stores->told && ipc_send(gateway_fd, &message, NULL) == 0)
 		stores->told = message.unsaved.kinds;
 }
 

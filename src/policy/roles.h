@@ -9,10 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/slice.h"
 #include "policy/permissions.h"
-#include "policy/rights.h"
 
 /* Patterns by server; those of `*` apply to all servers. */
 struct role_patterns {

@@ -271,7 +271,6 @@ static void set_fields(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
 	struct envelope env;
-	struct error err;
 
 	for (struct curl_slist *field = remote->fields; field != NULL; field = field->next)
 		exchange->fields = curl_slist_append(exchange->fields, field->data);
@@ -280,7 +279,7 @@ static void set_fields(struct exchange *exchange)
 		  is_post(exchange) ? "application/json, text/event-stream" : "text/event-stream",
 		  exchange);
 	if (exchange->is_modern &&
-	    scan_envelope(buf_slice(&exchange->sent), &scan_limits_none, 0, &env, &err) == 0)
+	    scan_envelope(buf_slice(&exchange->sent), &scan_limits_none, 0, &env, NULL) == 0)
 		add_modern(exchange, &env);
 	if (!exchange->is_modern && exchange->method != METHOD_INITIALIZE) {
 		add_buf(exchange, "MCP-Protocol-Version", &remote->revision);

@@ -48,7 +48,6 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/listed_path.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "keeper/confine.h"
@@ -473,10 +472,9 @@ static uint64_t retry_ms(const struct exchange *exchange)
 static bool take_refusal(struct exchange *exchange)
 {
 	struct envelope env;
-	struct error err;
 
 	if (exchange->id.len == 0 ||
-	    scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env, &err) <
+	    scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env, NULL) <
 		    0 ||
 	    env.kind != ENVELOPE_ERROR)
 		return false;
@@ -605,12 +603,11 @@ static bool has_own_list(const struct remote *remote)
 static bool list_after_mismatch(struct exchange *exchange)
 {
 	struct envelope env;
-	struct error err;
 	long long code = 0;
 
 	if (exchange->method != METHOD_TOOLS_CALL || !exchange->is_modern ||
 	    exchange->was_refused || exchange->remote->no_credential.len > 0 ||
-	    scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env, &err) <
+	    scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env, NULL) <
 		    0 ||
 	    env.kind != ENVELOPE_ERROR ||
 	    scan_int(scan_member(env.error.text, SLICE_LIT("code")), &code) < 0 ||
@@ -652,10 +649,9 @@ static bool says_no_session(struct exchange *exchange)
 	struct slice said = buf_slice(&exchange->body);
 	char text[SESSION_LINE_MAX + 1];
 	struct envelope env;
-	struct error err;
 	long long code = 0;
 
-	if (scan_envelope(said, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0) {
+	if (scan_envelope(said, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0) {
 		if (env.kind != ENVELOPE_ERROR ||
 		    (env.id.type != JSON_ABSENT &&
 		     slice_is_equal(env.id.text, buf_slice(&exchange->id))) ||

@@ -24,7 +24,6 @@
 #include "router/router.h"
 #include "router/seal.h"
 #include "router/server_request.h"
-#include "router/url_pending.h"
 #include "router/url_replay.h"
 #include "session/principal.h"
 #include "trace/span.h"

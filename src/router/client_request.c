@@ -16,7 +16,6 @@
 #include "router/client.h"
 #include "router/era.h"
 #include "router/forward.h"
-#include "router/listing.h"
 #include "router/modern_tasks.h"
 #include "router/result.h"
 #include "router/router.h"

@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-#include "jsonrpc/scan.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"

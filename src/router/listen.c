@@ -16,7 +16,6 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "router/pool.h"
-#include "router/process_slots.h"
 #include "router/subscriptions.h"
 #include "router/text_set.h"
 #include "upstream/send.h"

@@ -30,7 +30,6 @@
 #include "router/pages.h"
 #include "router/dispatch.h"
 #include "router/listing.h"
-#include "router/pages.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
 #include "router/result.h"

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/check.h"
 #include "base/list.h"
 #include "base/slice.h"

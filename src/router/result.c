@@ -18,7 +18,6 @@
 #include "router/modern_tasks.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
-#include "router/router.h"
 #include "router/seal.h"
 #include "router/server_request.h"
 #include "router/url_pending.h"

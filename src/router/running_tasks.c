@@ -15,7 +15,6 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/router.h"
 #include "upstream/upstream.h"
 
 #define TASKS_MAX 64         /* of a client; then the oldest is forgotten */

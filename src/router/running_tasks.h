@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"

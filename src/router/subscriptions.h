@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"

@@ -14,8 +14,6 @@
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "router/call.h"
-#include "router/pool.h"
-#include "router/router.h"
 
 struct item {
 	struct list link;

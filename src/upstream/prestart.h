@@ -23,7 +23,6 @@
 #include <stdbool.h>
 
 #include "base/list.h"
-#include "base/slice.h"
 #include "obs/reason.h"
 
 struct server;
