@@ -580,12 +580,6 @@ void parked_call_on_disconnect(struct parked_call *parked, const struct call *ca
 	parked_call_abandon(parked, REASON_CANCELLED, now_ms);
 }
 
-void parked_call_on_timeout(struct parked_call *parked, const struct call *call, uint64_t now_ms)
-{
-	if (call != NULL && call == parked->call)
-		parked_call_abandon(parked, REASON_TIMEOUT, now_ms);
-}
-
 enum parked_retry parked_call_on_retry(struct parked_call *parked, struct call *call,
 				       uint32_t round, struct json responses, uint64_t now_ms)
 {

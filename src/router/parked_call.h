@@ -151,8 +151,6 @@ void parked_call_on_exit(struct parked_call *parked, enum reason reason, uint64_
 /* A client request was dropped unanswered. Ignored if it is no longer the one that waits. */
 void parked_call_on_disconnect(struct parked_call *parked, const struct call *call,
 			       uint64_t now_ms);
-/* The client request has waited for too long. */
-void parked_call_on_timeout(struct parked_call *parked, const struct call *call, uint64_t now_ms);
 
 enum parked_retry {
 	PARKED_RETRY_TAKEN,     /* `call` has been answered, or waits */

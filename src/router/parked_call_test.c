@@ -238,8 +238,6 @@ enum column {
 	EXITED,
 	DISCONNECTED,
 	DISCONNECTED_BEFORE, /* a request that was answered has gone */
-	TIMED_OUT,
-	TIMED_OUT_BEFORE,
 	RETRIED,
 	RETRIED_EMPTY,
 	RETRIED_LATER, /* of a round that is not yet */
@@ -282,12 +280,6 @@ static void let_happen(enum column column)
 		return;
 	case DISCONNECTED_BEFORE:
 		parked_call_on_disconnect(&parked[0], &second, now_ms);
-		return;
-	case TIMED_OUT:
-		parked_call_on_timeout(&parked[0], &calls[0], now_ms);
-		return;
-	case TIMED_OUT_BEFORE:
-		parked_call_on_timeout(&parked[0], &second, now_ms);
 		return;
 	case RETRIED:
 		retry_and_hear(1, "{\"r1\":" ACCEPT "}");
@@ -337,8 +329,6 @@ static const struct cell matrix[PARKED_STATES][COLUMNS] = {
 		[EXITED] = { PARKED_ENDED, "fail 0 child_exited, end" },
 		[DISCONNECTED] = { PARKED_ENDED, "cancel, end" },
 		[DISCONNECTED_BEFORE] = SAME(""),
-		[TIMED_OUT] = { PARKED_ENDED, "cancel, fail 0 timeout, end" },
-		[TIMED_OUT_BEFORE] = SAME(""),
 		[RETRIED] = SAME("stale"),
 		[RETRIED_EMPTY] = SAME("stale"),
 		[RETRIED_LATER] = SAME("stale"),
@@ -357,8 +347,6 @@ static const struct cell matrix[PARKED_STATES][COLUMNS] = {
 		[EXITED] = { PARKED_ENDED, "fail 0 child_exited, end" },
 		[DISCONNECTED] = { PARKED_ENDED, "refuse 5, cancel, end" },
 		[DISCONNECTED_BEFORE] = SAME(""),
-		[TIMED_OUT] = { PARKED_ENDED, "refuse 5, cancel, fail 0 timeout, end" },
-		[TIMED_OUT_BEFORE] = SAME(""),
 		[RETRIED] = SAME("stale"),
 		[RETRIED_EMPTY] = SAME("stale"),
 		[RETRIED_LATER] = SAME("stale"),
@@ -377,8 +365,6 @@ static const struct cell matrix[PARKED_STATES][COLUMNS] = {
 		[EXITED] = { PARKED_LOST, "" },
 		[DISCONNECTED] = SAME(""),
 		[DISCONNECTED_BEFORE] = SAME(""),
-		[TIMED_OUT] = SAME(""),
-		[TIMED_OUT_BEFORE] = SAME(""),
 		[RETRIED] = { PARKED_RUNNING, "answer 5 " ACCEPT ", taken" },
 		[RETRIED_EMPTY] = SAME("ask 9 round 2 r1, taken"),
 		[RETRIED_LATER] = SAME("stale"),
@@ -397,8 +383,6 @@ static const struct cell matrix[PARKED_STATES][COLUMNS] = {
 		[EXITED] = SAME(""),
 		[DISCONNECTED] = SAME(""),
 		[DISCONNECTED_BEFORE] = SAME(""),
-		[TIMED_OUT] = SAME(""),
-		[TIMED_OUT_BEFORE] = SAME(""),
 		[RETRIED] = { PARKED_ENDED, "deliver 9 done, end, taken" },
 		[RETRIED_EMPTY] = { PARKED_ENDED, "deliver 9 done, end, taken" },
 		[RETRIED_LATER] = SAME("stale"),
@@ -417,8 +401,6 @@ static const struct cell matrix[PARKED_STATES][COLUMNS] = {
 		[EXITED] = SAME(""),
 		[DISCONNECTED] = SAME(""),
 		[DISCONNECTED_BEFORE] = SAME(""),
-		[TIMED_OUT] = SAME(""),
-		[TIMED_OUT_BEFORE] = SAME(""),
 		[RETRIED] = { PARKED_ENDED, "fail 9 parked_call_lost, end, taken" },
 		[RETRIED_EMPTY] = { PARKED_ENDED, "fail 9 parked_call_lost, end, taken" },
 		[RETRIED_LATER] = SAME("stale"),
@@ -437,8 +419,6 @@ static const struct cell matrix[PARKED_STATES][COLUMNS] = {
 		[EXITED] = SAME(""),
 		[DISCONNECTED] = SAME(""),
 		[DISCONNECTED_BEFORE] = SAME(""),
-		[TIMED_OUT] = SAME(""),
-		[TIMED_OUT_BEFORE] = SAME(""),
 		[RETRIED] = SAME("stale"),
 		[RETRIED_EMPTY] = SAME("stale"),
 		[RETRIED_LATER] = SAME("stale"),
@@ -615,7 +595,6 @@ static void only_the_latest_request_of_the_client_counts(void **state)
 	assert_int_equal(retries(0, 1, "{\"r1\":" ACCEPT "}"), PARKED_RETRY_TAKEN);
 	heard.len = 0;
 	parked_call_on_disconnect(&parked[0], &calls[0], now_ms);
-	parked_call_on_timeout(&parked[0], &calls[0], now_ms);
 	heard_is("");
 	parked_call_on_disconnect(&parked[0], &second, now_ms);
 	heard_is("cancel, end");

@@ -267,11 +267,6 @@ static void client_leaves(struct model *model)
 	assert_true(!was_waiting || model->is_cancelled);
 }
 
-static void client_times_out(struct model *model)
-{
-	parked_call_on_timeout(&model->parked, &model->calls[any(2)], now_ms);
-}
-
 /* Some keys, in any order, some that are none any more; perhaps one answer that is none to an outstanding one. */
 static bool write_responses(const struct model *model, char *text, size_t size)
 {
@@ -360,9 +355,9 @@ static void check_caps(void)
 }
 
 static void (*const acts[])(struct model *) = {
-	server_asks,    server_asks,    server_asks,      server_asks,      server_takes_back,
-	server_answers, server_exits,   client_leaves,    client_times_out, client_retries,
-	client_retries, client_retries, gateway_abandons, time_passes,      time_passes,
+	server_asks,    server_asks,      server_asks,   server_asks,    server_takes_back,
+	server_answers, server_exits,     client_leaves, client_retries, client_retries,
+	client_retries, gateway_abandons, time_passes,   time_passes,
 };
 
 static void anything_in_any_order(void **state)
