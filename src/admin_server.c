@@ -98,9 +98,7 @@ static void admin_server_on_admin_accept(struct listener *listener, int fd, cons
 
 static void admin_server_drop_visitors(struct admin_server *a)
 {
-	LIST_FOREACH_SAFE(node, &a->visitors) {
-		struct visitor *visitor = container_of(node, struct visitor, link);
-
+	LIST_EACH_SAFE(struct visitor, visitor, &a->visitors, link) {
 		spawner_drop_question(a->spawner, &visitor->question);
 		close(visitor->fd);
 		visitor_free(visitor);

@@ -65,12 +65,9 @@ static void gateway_finish(struct gateway *g)
 	gateway_set_state(g, GATEWAY_FINISHING);
 	http_server_drain(g->http);
 	frontend_drain(&g->frontend);
-	LIST_FOREACH(node, &g->router.sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
-
+	LIST_EACH(struct session, session, &g->router.sessions.sessions, link)
 		if (session->owner == NULL)
 			stream_end(&session->standalone, REASON_DRAINING);
-	}
 }
 
 static void gateway_stop_serving(struct gateway *g)

@@ -245,14 +245,11 @@ static void use_rights(struct gateway *g, const struct config *before)
 	authorization_end_removed(&g->frontend.authorization, old);
 	if (old->mode < AUTHORIZATION_TOKEN && conf->mode >= AUTHORIZATION_TOKEN)
 		router_end_anonymous(&g->router, REASON_DENIED);
-	LIST_FOREACH(node, &g->router.sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
-
+	LIST_EACH(struct session, session, &g->router.sessions.sessions, link)
 		authorization_renew_rights(conf, session->principal,
 					   &client_session_client(session)->rights);
-	}
-	LIST_FOREACH(node, &g->router.requests) {
-		struct client *client = &container_of(node, struct client_request, link)->client;
+	LIST_EACH(struct client_request, request, &g->router.requests, link) {
+		struct client *client = &request->client;
 
 		authorization_renew_rights(conf, client->principal, &client->rights);
 	}

@@ -294,8 +294,8 @@ size_t server_table_count_children(const struct server_table *table)
 bool server_table_is_quiet(const struct server_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		LIST_FOREACH(node, &table->servers[i].children)
-			if (!child_is_quiet(container_of(node, struct child, link)))
+		LIST_EACH(struct child, child, &table->servers[i].children, link)
+			if (!child_is_quiet(child))
 				return false;
 	return true;
 }

@@ -155,9 +155,7 @@ struct http_exchange *command_end_session(const struct admin_request *asked)
 	struct session *found = NULL;
 	size_t count = 0;
 
-	LIST_FOREACH(node, &sessions->sessions) {
-		struct session *session = container_of(node, struct session, link);
-
+	LIST_EACH(struct session, session, &sessions->sessions, link) {
 		if (session->state == SESSION_LIVE &&
 		    slice_has_prefix(session_id(session), prefix)) {
 			found = session;
@@ -220,12 +218,9 @@ void command_deny_report(const struct admin *admin, struct buf *out)
 
 	deny_list_sweep(deny_list);
 	value_list_begin(out, "entries");
-	LIST_FOREACH(node, &deny_list->entries) {
-		const struct denial *denial = container_of(node, struct denial, link);
-
+	LIST_EACH(const struct denial, denial, &deny_list->entries, link)
 		if (!denial->is_lifted)
 			value_list_add(out, describe_denial(denial));
-	}
 	value_list_end(out);
 }
 
@@ -394,9 +389,8 @@ struct http_exchange *command_pins(const struct admin_request *asked)
 		if (of->conf.name == NULL || of->pins.follows ||
 		    (server == NULL ? of->is_retired : server != of))
 			continue;
-		LIST_FOREACH(node, &of->pins.all)
-			value_list_add(&out,
-				       describe_pin(of, container_of(node, struct pin, link)));
+		LIST_EACH(struct pin, pin, &of->pins.all, link)
+			value_list_add(&out, describe_pin(of, pin));
 	}
 	value_list_next(&out, "shadows");
 	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &shadows);
@@ -411,12 +405,9 @@ static struct pin *find_number(const struct pins *pins, struct slice text)
 
 	if (text_parse_u64(text, &number) < 0)
 		return NULL;
-	LIST_FOREACH(node, &pins->all) {
-		struct pin *pin = container_of(node, struct pin, link);
-
+	LIST_EACH(struct pin, pin, &pins->all, link)
 		if (pin->number == number)
 			return pin;
-	}
 	return NULL;
 }
 
@@ -554,9 +545,7 @@ static struct json_t *describe_reload(bool is_used, struct slice report)
 
 void command_reload_tell(struct admin *admin, uint64_t order, bool is_used, struct slice report)
 {
-	LIST_FOREACH_SAFE(node, &admin->reloads) {
-		struct order *waiting = container_of(node, struct order, link);
-
+	LIST_EACH_SAFE(struct order, waiting, &admin->reloads, link) {
 		CHECK(waiting->number > 0);
 		if (waiting->number > order)
 			continue;
@@ -568,8 +557,8 @@ void command_reload_tell(struct admin *admin, uint64_t order, bool is_used, stru
 void command_reload_refuse_all(struct admin *admin)
 {
 	CHECK(admin->is_leaving);
-	LIST_FOREACH_SAFE(node, &admin->reloads)
-		refuse_reload(container_of(node, struct order, link));
+	LIST_EACH_SAFE(struct order, order, &admin->reloads, link)
+		refuse_reload(order);
 }
 
 /*
@@ -771,8 +760,7 @@ static const char *find_principal(struct inquest *inquest, const struct session_
 {
 	const struct client *found = NULL;
 
-	LIST_FOREACH(node, &sessions->sessions) {
-		struct session *session = container_of(node, struct session, link);
+	LIST_EACH(struct session, session, &sessions->sessions, link) {
 		const struct client *client = client_session_client(session);
 
 		if (session->state != SESSION_LIVE ||

@@ -139,15 +139,12 @@ static void put_streams(struct metric_writer *writer, const struct admin *admin)
 {
 	struct stream_sums sums = { .open = { 0 } };
 
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		const struct session *session = container_of(node, struct session, link);
-
+	LIST_EACH(const struct session, session, &admin->conf.router->sessions.sessions, link) {
 		if (session->state != SESSION_LIVE)
 			continue;
 		add_stream(&sums, OF_SESSION, &session->standalone);
-		LIST_FOREACH(entry, &session->replay_store.streams)
-			add_stream(&sums, OF_ANSWER,
-				   &container_of(entry, struct stored_stream, link)->stream);
+		LIST_EACH(struct stored_stream, stored, &session->replay_store.streams, link)
+			add_stream(&sums, OF_ANSWER, &stored->stream);
 	}
 	put_by_kind(writer, METRIC_STREAMS_OPEN, sums.open);
 	put_by_kind(writer, METRIC_STREAMS_READ, sums.read);
@@ -250,10 +247,10 @@ static uint64_t count_leased(const struct server *server)
 {
 	uint64_t count = 0;
 
-	LIST_FOREACH(node, &server->children) {
+	LIST_EACH(struct child, child, &server->children, link) {
 		struct child_report report;
 
-		report_child(container_of(node, struct child, link), &report);
+		report_child(child, &report);
 		count += report.is_leased;
 	}
 	return count;
@@ -313,10 +310,10 @@ static void put_states(struct metric_writer *writer, const struct admin *admin)
 	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
 		uint64_t counts[REPORT_CHILD_STATES] = { 0 };
 
-		LIST_FOREACH(node, &server->children) {
+		LIST_EACH(struct child, child, &server->children, link) {
 			struct child_report report;
 
-			report_child(container_of(node, struct child, link), &report);
+			report_child(child, &report);
 			counts[report.state_number]++;
 		}
 		for (unsigned int s = 0; s < REPORT_CHILD_STATES; s++)

@@ -81,8 +81,8 @@ static void viewers_on_time(struct timer *timer)
 	CHECK(!list_is_empty(&viewers->all));
 	event = make_snapshot(admin);
 	timer_start(admin->conf.router->loop, timer, VIEWERS_EVERY_MS);
-	LIST_FOREACH_SAFE(node, &viewers->all)
-		viewer_take(container_of(node, struct viewer, link), event);
+	LIST_EACH_SAFE(struct viewer, viewer, &viewers->all, link)
+		viewer_take(viewer, event);
 }
 
 static void viewer_on_body(struct http_exchange *exchange, not_used struct slice body)

@@ -46,18 +46,17 @@ static void count_modern(const struct admin *admin, struct server_load *loads)
 {
 	const struct router *router = admin->conf.router;
 
-	LIST_FOREACH(node, &router->requests) {
+	LIST_EACH(struct client_request, request, &router->requests, link) {
 		struct request_report report;
 		struct server_load *load;
 
-		report_request(container_of(node, struct client_request, link), &report);
+		report_request(request, &report);
 		load = load_of(admin, loads, report.server);
 		load->calls += report.calls;
 		load->waiting += report.waiting;
 	}
-	LIST_FOREACH(node, &router->parked_calls.kept)
-		load_of(admin, loads, container_of(node, struct parked_call, kept)->server)
-			->parked++;
+	LIST_EACH(struct parked_call, other, &router->parked_calls.kept, kept)
+		load_of(admin, loads, other->server)->parked++;
 }
 
 struct server_load *server_loads_count(const struct admin *admin)
@@ -65,8 +64,7 @@ struct server_load *server_loads_count(const struct admin *admin)
 	struct server_load *loads = mem_zalloc((admin->conf.server_count + 1) * sizeof(*loads));
 
 	count_modern(admin, loads);
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
+	LIST_EACH(struct session, session, &admin->conf.router->sessions.sessions, link) {
 		struct session_report report;
 		struct server_load *load;
 
@@ -83,10 +81,10 @@ struct server_load *server_loads_count(const struct admin *admin)
 /* Whether a process of it is past its handshake, or waits for one ready-made. */
 static bool has_answered(const struct server *server)
 {
-	LIST_FOREACH(node, &server->children) {
+	LIST_EACH(struct child, child, &server->children, link) {
 		struct child_report report;
 
-		report_child(container_of(node, struct child, link), &report);
+		report_child(child, &report);
 		if (report.is_up)
 			return true;
 	}

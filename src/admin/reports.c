@@ -18,11 +18,6 @@
 #include "process/child.h"
 #include "router/router.h"
 
-static struct session *session_at(struct list *node)
-{
-	return container_of(node, struct session, link);
-}
-
 /* ---- servers ---- */
 
 static uint64_t quantile_of(const struct latency_histogram *answered, unsigned int permille)
@@ -37,8 +32,7 @@ static uint64_t starting_ms(const struct server_view *view)
 
 	if (strcmp(view->state, "starting") != 0)
 		return VALUE_NONE;
-	LIST_FOREACH(node, &view->server->children) {
-		const struct child *child = container_of(node, struct child, link);
+	LIST_EACH(const struct child, child, &view->server->children, link) {
 		uint64_t age_ms = view->now_ms - child->started_at_ms;
 
 		longest_ms = age_ms > longest_ms ? age_ms : longest_ms;
@@ -266,9 +260,8 @@ void reports_processes(const struct admin *admin, struct buf *out)
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
 		if (admin->conf.servers[i].conf.name == NULL)
 			continue;
-		LIST_FOREACH(node, &admin->conf.servers[i].children)
-			value_list_add(out,
-				       describe_process(container_of(node, struct child, link)));
+		LIST_EACH(struct child, child, &admin->conf.servers[i].children, link)
+			value_list_add(out, describe_process(child));
 	}
 	value_list_end(out);
 }
@@ -292,10 +285,9 @@ static struct json_t *describe_session(struct session *session)
 void reports_sessions(const struct admin *admin, struct buf *out)
 {
 	value_list_begin(out, "sessions");
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		if (session_at(node)->state == SESSION_LIVE)
-			value_list_add(out, describe_session(session_at(node)));
-	}
+	LIST_EACH(struct session, session, &admin->conf.router->sessions.sessions, link)
+		if (session->state == SESSION_LIVE)
+			value_list_add(out, describe_session(session));
 	value_list_end(out);
 }
 
@@ -314,8 +306,7 @@ static struct json_t *describe_stream(struct session *session, uint64_t number,
 void reports_streams(const struct admin *admin, struct buf *out)
 {
 	value_list_begin(out, "streams");
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		struct session *session = session_at(node);
+	LIST_EACH(struct session, session, &admin->conf.router->sessions.sessions, link) {
 		const struct stream *own = &session->standalone;
 
 		if (session->state != SESSION_LIVE)
@@ -323,13 +314,9 @@ void reports_streams(const struct admin *admin, struct buf *out)
 		/* Its own is shown only where something is in it or somebody reads it. */
 		if (stream_has_reader(own) || own->count > 0 || own->kept_count > 0)
 			value_list_add(out, describe_stream(session, 0, own));
-		LIST_FOREACH(entry, &session->replay_store.streams) {
-			const struct stored_stream *stored =
-				container_of(entry, struct stored_stream, link);
-
+		LIST_EACH(const struct stored_stream, stored, &session->replay_store.streams, link)
 			value_list_add(out,
 				       describe_stream(session, stored->number, &stored->stream));
-		}
 	}
 	value_list_end(out);
 }
@@ -366,8 +353,7 @@ static struct json_t *describe_sessions(const struct admin *admin)
 	size_t count = 0;
 
 	for (int pass = 0; pass < 2; pass++)
-		LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-			struct session *session = session_at(node);
+		LIST_EACH(struct session, session, &admin->conf.router->sessions.sessions, link) {
 			struct session_report report;
 
 			report_session(session, &report);
@@ -389,11 +375,10 @@ static struct json_t *describe_processes(const struct admin *admin)
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
 		if (admin->conf.servers[i].conf.name == NULL)
 			continue;
-		LIST_FOREACH(node, &admin->conf.servers[i].children) {
+		LIST_EACH(struct child, child, &admin->conf.servers[i].children, link) {
 			if (count++ == REPORTS_SNAPSHOT_ROWS)
 				return list;
-			value_append(list,
-				     describe_process(container_of(node, struct child, link)));
+			value_append(list, describe_process(child));
 		}
 	}
 	return list;

@@ -99,12 +99,9 @@ static void client_disconnect(struct fetch_client *client)
 
 static struct asked *client_find(const struct fetch_client *client, uint32_t id)
 {
-	LIST_FOREACH(node, &client->asked) {
-		struct asked *asked = container_of(node, struct asked, link);
-
+	LIST_EACH(struct asked, asked, &client->asked, link)
 		if (asked->id == id && asked->is_sent)
 			return asked;
-	}
 	return NULL;
 }
 
@@ -290,7 +287,6 @@ void fetch_client_connect(struct fetch_client *client, int fd)
 {
 	client_disconnect(client);
 	ipc_channel_open(&client->wire, fd);
-	LIST_FOREACH(node, &client->asked) {
-		asked_send(container_of(node, struct asked, link));
-	}
+	LIST_EACH(struct asked, asked, &client->asked, link)
+		asked_send(asked);
 }

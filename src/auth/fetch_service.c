@@ -732,9 +732,7 @@ static void service_cancel(struct fetch_service *service, uint32_t id)
 {
 	if (service->export.is_under_way && service->export.id == id)
 		export_end(&service->export);
-	LIST_FOREACH(node, &service->tickets) {
-		struct ticket *ticket = container_of(node, struct ticket, link);
-
+	LIST_EACH(struct ticket, ticket, &service->tickets, link) {
 		if (ticket->id == id) {
 			ticket_free(ticket);
 			return;

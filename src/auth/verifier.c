@@ -158,8 +158,8 @@ static void token_cache_put(struct token_cache *cache, const struct token_digest
 /* Drops all entries. */
 static void token_cache_forget(struct token_cache *cache)
 {
-	LIST_FOREACH_SAFE(node, &cache->used)
-		token_cache_remove(cache, container_of(node, struct token_entry, link));
+	LIST_EACH_SAFE(struct token_entry, token_entry, &cache->used, link)
+		token_cache_remove(cache, token_entry);
 }
 
 /*
@@ -168,13 +168,10 @@ static void token_cache_forget(struct token_cache *cache)
  */
 static void token_cache_forget_keys(struct token_cache *cache, size_t issuer)
 {
-	LIST_FOREACH_SAFE(node, &cache->used) {
-		struct token_entry *entry = container_of(node, struct token_entry, link);
-
+	LIST_EACH_SAFE(struct token_entry, entry, &cache->used, link)
 		if (entry->issuer == issuer &&
 		    (entry->grant == NULL || entry->grant->source == GRANT_JWT))
 			token_cache_remove(cache, entry);
-	}
 }
 
 /* ---- the verifier ---- */
@@ -660,12 +657,9 @@ static struct verifier_job *job_new(struct verifier *verifier, struct slice toke
 static struct verifier_job *find_job(const struct verifier *verifier,
 				     const struct token_digest *digest)
 {
-	LIST_FOREACH(node, &verifier->jobs) {
-		struct verifier_job *job = container_of(node, struct verifier_job, link);
-
+	LIST_EACH(struct verifier_job, job, &verifier->jobs, link)
 		if (memcmp(&job->digest, digest, sizeof(*digest)) == 0)
 			return job;
-	}
 	return NULL;
 }
 
@@ -679,8 +673,8 @@ static bool counts_as_suspect(const struct verifier *verifier, const struct veri
 
 	if (wait->is_suspect || wait->asker == 0)
 		return wait->is_suspect;
-	LIST_FOREACH(node, &verifier->jobs)
-		own += container_of(node, struct verifier_job, link)->asker == wait->asker;
+	LIST_EACH(struct verifier_job, verifier_job, &verifier->jobs, link)
+		own += verifier_job->asker == wait->asker;
 	return own >= VERIFIER_OWN_MAX;
 }
 

@@ -11,6 +11,25 @@ struct list {
 	struct list *prev;
 };
 
+/* The entry, of that type, whose `member` is the node; NULL: it is the head. */
+#define LIST_AT(node, head, type, member) \
+	((node) != (head) ? container_of(node, type, member) : NULL)
+
+/* `entry` is each `type` whose `member` is in the list. */
+#define LIST_EACH(type, entry, head, member)                                         \
+	for (type *entry = LIST_AT((head)->next, head, type, member); entry != NULL; \
+	     entry = LIST_AT(entry->member.next, head, type, member))
+
+/* The body may remove the entry, but no other one. */
+#define LIST_EACH_SAFE(type, entry, head, member)                                                  \
+	for (type *entry = LIST_AT((head)->next, head, type, member),                              \
+		  *entry##_next =                                                                  \
+			  entry != NULL ? LIST_AT(entry->member.next, head, type, member) : NULL;  \
+	     entry != NULL; entry = entry##_next,                                                  \
+		  entry##_next = entry != NULL ? LIST_AT(entry->member.next, head, type, member) : \
+						 NULL)
+
+/* The same with the nodes themselves. */
 #define LIST_FOREACH(node, head) \
 	for (struct list *node = (head)->next; node != (head); node = node->next)
 

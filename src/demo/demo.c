@@ -283,18 +283,12 @@ static int run_due_calls(void)
 {
 	uint64_t now_ms = clock_now_ms(), next_ms = UINT64_MAX;
 
-	LIST_FOREACH_SAFE(node, &waiting) {
-		struct call *call = container_of(node, struct call, link);
-
+	LIST_EACH_SAFE(struct call, call, &waiting, link)
 		if (call->due_ms <= now_ms)
 			call_on_due(call);
-	}
-	LIST_FOREACH(node, &waiting) {
-		const struct call *call = container_of(node, struct call, link);
-
+	LIST_EACH(const struct call, call, &waiting, link)
 		if (call->due_ms < next_ms)
 			next_ms = call->due_ms;
-	}
 	if (next_ms == UINT64_MAX)
 		return -1;
 	if (next_ms <= now_ms)
@@ -305,9 +299,7 @@ static int run_due_calls(void)
 /* The client cancels a call; unknown ids are ignored. */
 static void demo_on_cancelled(const json_t *id)
 {
-	LIST_FOREACH(node, &waiting) {
-		struct call *call = container_of(node, struct call, link);
-
+	LIST_EACH(struct call, call, &waiting, link) {
 		if (id == NULL || !json_equal(call->id, id))
 			continue;
 		call_withdraw(call, "The call that needed it was cancelled");
@@ -322,9 +314,7 @@ static void demo_on_answer(const json_t *id, const json_t *result, const json_t 
 	const char *why = json_string_value(json_object_get(error, "message"));
 
 	CHECK((result != NULL) != (error != NULL));
-	LIST_FOREACH(node, &waiting) {
-		struct call *call = container_of(node, struct call, link);
-
+	LIST_EACH(struct call, call, &waiting, link) {
 		if (call->asked == 0 || !json_is_integer(id) ||
 		    json_integer_value(id) != call->asked)
 			continue;
@@ -1032,8 +1022,8 @@ static int serve(void)
 		if (ready > 0)
 			more = read_input(&in);
 	}
-	LIST_FOREACH_SAFE(node, &waiting)
-		call_free(container_of(node, struct call, link));
+	LIST_EACH_SAFE(struct call, call, &waiting, link)
+		call_free(call);
 	CHECK(waiting_count == 0);
 	json_decref(client);
 	return more == 0 ? 0 : 1;

@@ -174,8 +174,8 @@ static void deliver_reason(struct aggregate *a, struct slice id, enum reason rea
 
 static void outdate_gathers(struct aggregate *a)
 {
-	LIST_FOREACH(node, &a->gathers)
-		container_of(node, struct gather, link)->is_stale = true;
+	LIST_EACH(struct gather, gather, &a->gathers, link)
+		gather->is_stale = true;
 }
 
 static void outdate_all(struct aggregate *a)
@@ -283,13 +283,10 @@ static const uint64_t waits[] = { MISSED_MS, PATIENCE_MS - MISSED_MS, SLOW_MS - 
 /* What still comes for it is for nobody. */
 static void gather_close(struct gather *gather)
 {
-	LIST_FOREACH(node, &gather->aggregate->legs.calls) {
-		struct leg_call *call = container_of(node, struct leg_call, link);
-
+	LIST_EACH(struct leg_call, call, &gather->aggregate->legs.calls, link)
 		if (call->on_answer == gather_answer &&
 		    ((struct share *)call->arg)->gather == gather)
 			call->on_answer = NULL;
-	}
 	timer_stop(&gather->patience);
 }
 
@@ -354,9 +351,7 @@ static struct gather *find_gather(const struct aggregate *a, enum catalogue_kind
 	struct gather *found = NULL;
 
 	*count_r = 0;
-	LIST_FOREACH(node, &a->gathers) {
-		struct gather *gather = container_of(node, struct gather, link);
-
+	LIST_EACH(struct gather, gather, &a->gathers, link) {
 		if (gather->kind != kind ||
 		    !access_is_same(&gather->access, &a->legs.caller.access))
 			continue;
@@ -580,9 +575,7 @@ static void gather_go_on(struct gather *gather)
 /* Whether one has begun, and is not done. Those that wait for their turn are not needed any more. */
 static bool is_joining(const struct aggregate *a)
 {
-	LIST_FOREACH(node, &a->gathers) {
-		struct gather *gather = container_of(node, struct gather, link);
-
+	LIST_EACH(struct gather, gather, &a->gathers, link) {
 		aside_cancel(&gather->joining);
 		if (aside_is_pending(&gather->joining))
 			return true;
@@ -971,8 +964,7 @@ static void take_cancelled(struct aggregate *a, const struct envelope *env)
 {
 	uint64_t id = value_own_id(scan_member(env->params.text, SLICE_LIT("requestId")));
 
-	LIST_FOREACH(node, &a->legs.calls) {
-		struct leg_call *call = container_of(node, struct leg_call, link);
+	LIST_EACH(struct leg_call, call, &a->legs.calls, link) {
 		struct json own = { .type = JSON_NUMBER, .text = call->call.id };
 
 		if (call->on_answer != client_answer || value_own_id(own) != id)
@@ -1082,9 +1074,7 @@ static void follow_rules(struct aggregate *a)
 /* In the order in which they came; what waits does not hold up others. Very many take several turns. */
 static void take_inbox(struct aggregate *a)
 {
-	LIST_FOREACH_SAFE(node, &a->inbox) {
-		struct inbound *inbound = container_of(node, struct inbound, link);
-
+	LIST_EACH_SAFE(struct inbound, inbound, &a->inbox, link) {
 		if (a->is_stopped)
 			break;
 		if (inbound->seen == a->news)
@@ -1113,9 +1103,9 @@ static void on_task(struct task *task)
 		follow_rules(a);
 	legs_sweep(&a->legs);
 	take_inbox(a);
-	LIST_FOREACH_SAFE(node, &a->gathers)
+	LIST_EACH_SAFE(struct gather, gather, &a->gathers, link)
 		if (!a->is_stopped)
-			gather_advance(container_of(node, struct gather, link));
+			gather_advance(gather);
 	if (a->is_stopped && !is_joining(a))
 		finish(a);
 }

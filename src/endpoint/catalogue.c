@@ -128,12 +128,9 @@ static struct catalogue *find_largest(const struct catalogues *catalogues)
 {
 	struct catalogue *largest = NULL;
 
-	LIST_FOREACH(node, &catalogues->all) {
-		struct catalogue *catalogue = container_of(node, struct catalogue, link);
-
+	LIST_EACH(struct catalogue, catalogue, &catalogues->all, link)
 		if (largest == NULL || catalogue->bytes > largest->bytes)
 			largest = catalogue;
-	}
 	return largest;
 }
 
@@ -142,8 +139,7 @@ void catalogue_trim(struct catalogue *catalogue)
 	size_t bytes = 0;
 
 	CHECK(catalogue->shared == NULL);
-	LIST_FOREACH_SAFE(node, &catalogue->items) {
-		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+	LIST_EACH_SAFE(struct catalogue_item, item, &catalogue->items, link) {
 		size_t size = sizeof(*item) + item->real.n + item->shown.n;
 
 		pause_point();
@@ -266,9 +262,7 @@ void catalogue_add_page(struct catalogue *catalogue, enum catalogue_kind kind, s
 
 void catalogue_forget_plain(struct catalogue *catalogue)
 {
-	LIST_FOREACH_SAFE(node, &catalogue->items) {
-		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
-
+	LIST_EACH_SAFE(struct catalogue_item, item, &catalogue->items, link) {
 		pause_point();
 		if (item->is_plain && !item->is_double)
 			forget_item(catalogue, item);
@@ -277,8 +271,7 @@ void catalogue_forget_plain(struct catalogue *catalogue)
 
 void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kind, struct buf *out)
 {
-	LIST_FOREACH(node, &catalogue->items) {
-		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+	LIST_EACH(const struct catalogue_item, item, &catalogue->items, link) {
 		at_end(buf_fini) struct buf shown = { 0 };
 		struct splice_edit edit = { .span = item->key };
 
@@ -297,8 +290,7 @@ const struct catalogue_item *catalogue_find_template(const struct catalogue *cat
 	const struct catalogue_item *best = NULL;
 	size_t longest = 0;
 
-	LIST_FOREACH(node, &catalogue->items) {
-		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+	LIST_EACH(const struct catalogue_item, item, &catalogue->items, link) {
 		const char *variable = memchr(item->real.p, '{', item->real.n);
 		size_t n = variable != NULL ? (size_t)(variable - item->real.p) : item->real.n;
 

@@ -288,15 +288,12 @@ void http_sse_on_room(struct task *task)
 	for (size_t bytes = budget->bytes; bytes > budget->max_bytes;) {
 		struct sse_client *most = NULL;
 
-		LIST_FOREACH(node, &frontend->sse_lost) {
-			struct sse_client *client = container_of(node, struct sse_client, link);
-
+		LIST_EACH(struct sse_client, client, &frontend->sse_lost, link)
 			if (client_bytes(client) > 0 &&
 			    (most == NULL || caller_bytes(client) > caller_bytes(most) ||
 			     (caller_bytes(client) == caller_bytes(most) &&
 			      client_bytes(client) > client_bytes(most))))
 				most = client;
-		}
 		if (most == NULL)
 			return;
 		bytes -= client_bytes(most);
@@ -346,8 +343,8 @@ static void client_lose(struct sse_client *client, enum reason reason)
 		return;
 	session_release(session_client->session);
 	task_schedule(client->frontend->router->loop, &client->frontend->sse_room);
-	LIST_FOREACH_SAFE(node, &session_client->calls)
-		call_note_unreachable(container_of(node, struct call, link));
+	LIST_EACH_SAFE(struct call, call, &session_client->calls, link)
+		call_note_unreachable(call);
 }
 
 static void get_on_events_end(struct event_writer *writer, enum reason reason)
@@ -414,12 +411,9 @@ static const struct token_watch_ops get_watch_ops = {
 
 void http_sse_drain(struct frontend *frontend)
 {
-	LIST_FOREACH_SAFE(node, &frontend->sse_newcomers) {
-		struct sse_client *client = container_of(node, struct sse_client, link);
-
+	LIST_EACH_SAFE(struct sse_client, client, &frontend->sse_newcomers, link)
 		if (client->opening == NULL)
 			client_close(client);
-	}
 }
 
 /*
@@ -762,9 +756,7 @@ static struct sse_client *find_lost(const struct sse_get *get)
 
 	if (get->revision == NULL || principal_is_anonymous(caller->access.principal))
 		return NULL;
-	LIST_FOREACH(node, &caller->frontend->sse_lost) {
-		struct sse_client *client = container_of(node, struct sse_client, link);
-
+	LIST_EACH(struct sse_client, client, &caller->frontend->sse_lost, link) {
 		if (!caller_is_at(caller, client->endpoint) || client->session_client == NULL ||
 		    client->principal != caller->access.principal ||
 		    (get->names_revision && client->session_client->revision != get->revision))
@@ -794,12 +786,9 @@ static void client_take(struct sse_client *client, struct sse_client *lost)
 
 	CHECK(lost->state == CLIENT_LOST && lost->opening == NULL);
 	CHECK(session_client != NULL && session_client->session->owner == &lost->owner);
-	LIST_FOREACH(node, &session_client->calls) {
-		struct call *call = container_of(node, struct call, link);
-
+	LIST_EACH(struct call, call, &session_client->calls, link)
 		if (call->ops == &sse_call_ops)
 			container_of(call, struct sse_call, call)->client = client;
-	}
 	lost->session_client = NULL;
 	session_client->session->owner = NULL;
 	client_end(lost);

@@ -564,8 +564,7 @@ static void leg_begin(struct leg *leg, struct client *client, bool is_new)
 		(void)leg_notify(leg, initialized);
 	if (legs->level != NULL && leg->capabilities.offers & OFFER_LOGGING)
 		leg_send(leg, "logging/setLevel", slice_str(legs->level));
-	LIST_FOREACH(node, &leg->subscriptions.items) {
-		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+	LIST_EACH(const struct text_set_item, item, &leg->subscriptions.items, link) {
 		at_end(buf_fini) struct buf params = { 0 };
 
 		buf_printf(&params, "{\"uri\":%.*s}", (int)item->length, item->text);
@@ -726,8 +725,8 @@ static bool take_sender(struct legs *legs, struct call *call)
 /* Who has sent one of the client's calls. False: all of them are ours. */
 static bool take_caller_of(struct legs *legs, const struct client *client)
 {
-	LIST_FOREACH(node, &client->calls)
-		if (take_sender(legs, container_of(node, struct call, link)))
+	LIST_EACH(struct call, call, &client->calls, link)
+		if (take_sender(legs, call))
 			return true;
 	return false;
 }
@@ -743,9 +742,8 @@ void legs_take_any_caller(struct legs *legs, const struct pool *pool)
 	const struct list *const lists[] = { &pool->joining, &pool->members };
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		LIST_FOREACH(node, lists[i])
-			if (take_caller_of(legs,
-					   container_of(node, struct pool_member, link)->client))
+		LIST_EACH(struct pool_member, member, lists[i], link)
+			if (take_caller_of(legs, member->client))
 				return;
 }
 
@@ -916,9 +914,7 @@ void leg_note_subscription(struct leg *leg, const struct envelope *env)
 void legs_tell_doubles(const struct legs *legs, const struct catalogue *catalogue,
 		       struct slice list)
 {
-	LIST_FOREACH(node, &catalogue->items) {
-		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
-
+	LIST_EACH(const struct catalogue_item, item, &catalogue->items, link) {
 		pause_point();
 		if (!item->is_double)
 			continue;

@@ -237,11 +237,8 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 
 void acceptor_leave_port(struct acceptor *acceptor, unsigned int number)
 {
-	LIST_FOREACH(node, &acceptor->entries) {
-		struct entry *entry = container_of(node, struct entry, link);
-
+	LIST_EACH(struct entry, entry, &acceptor->entries, link)
 		entry->is_leaving = entry->is_leaving || entry->port == number;
-	}
 	http_server_leave_port(acceptor->http, number);
 }
 

@@ -1152,9 +1152,7 @@ void http_server_leave(struct http_server *server)
 void http_server_leave_port(struct http_server *server, unsigned int port)
 {
 	CHECK(port > 0);
-	LIST_FOREACH(node, &server->conns) {
-		struct http_conn *conn = container_of(node, struct http_conn, link);
-
+	LIST_EACH(struct http_conn, conn, &server->conns, link) {
 		if (conn->port != port)
 			continue;
 		conn->is_leaving = true;
@@ -1167,9 +1165,7 @@ void http_server_drain(struct http_server *server)
 {
 	server->is_leaving = true;
 	server->is_draining = true;
-	LIST_FOREACH(node, &server->conns) {
-		struct http_conn *conn = container_of(node, struct http_conn, link);
-
+	LIST_EACH(struct http_conn, conn, &server->conns, link) {
 		if (conn->state == CONN_IDLE) /* it ends with the turn, if no request comes in it */
 			task_schedule(server->loop, &conn->task);
 	}
@@ -1179,12 +1175,9 @@ bool http_server_is_writing(const struct http_server *server)
 {
 	uint64_t latest_ms = clock_now_ms() + server->conf.stall_timeout_ms;
 
-	LIST_FOREACH(node, &server->conns) {
-		const struct http_conn *conn = container_of(node, struct http_conn, link);
-
+	LIST_EACH(const struct http_conn, conn, &server->conns, link)
 		if (conn->out.bytes > 0 && conn->deadline.due_ms + DRAIN_STALL_MS > latest_ms)
 			return true;
-	}
 	return false;
 }
 

@@ -121,12 +121,9 @@ static void line_up(struct aside *aside, uint64_t owner)
 
 	aside->owner = owner;
 	aside->round = state.round + (owner == state.owner);
-	LIST_FOREACH(node, &state.waiting) {
-		const struct aside *other = container_of(node, struct aside, link);
-
+	LIST_EACH(const struct aside, other, &state.waiting, link)
 		if (other->owner == owner)
 			aside->round = other->round + 1;
-	}
 	LIST_FOREACH(node, &state.waiting)
 		if (container_of(node, struct aside, link)->round <= aside->round)
 			at = node;

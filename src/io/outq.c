@@ -93,8 +93,7 @@ static int outq_gather(const struct outq *queue, size_t max, struct iovec *parts
 {
 	int count = 0;
 
-	LIST_FOREACH(node, &queue->segments) {
-		struct segment *segment = container_of(node, struct segment, link);
+	LIST_EACH(struct segment, segment, &queue->segments, link) {
 		size_t size = segment->end - segment->begin;
 
 		size = size < max ? size : max;

@@ -539,9 +539,7 @@ void cgroups_remove(struct cgroups *cgroups, const struct config_server *server,
 
 bool cgroups_retry(struct cgroups *cgroups)
 {
-	LIST_FOREACH_SAFE(node, &cgroups->leaving) {
-		struct leaving *leaving = container_of(node, struct leaving, link);
-
+	LIST_EACH_SAFE(struct leaving, leaving, &cgroups->leaving, link) {
 		if (!try_remove(cgroups, leaving->name))
 			continue;
 		list_remove(&leaving->link);

@@ -667,9 +667,7 @@ size_t children_poll_fill(const struct children *children, struct pollfd *polls_
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &children->starting) {
-		struct row *row = container_of(node, struct row, link);
-
+	LIST_EACH(struct row, row, &children->starting, link) {
 		CHECK(count < CHILDREN_STARTING_MAX);
 		polls_r[count++] = (struct pollfd){ .fd = row->verdict_fd, .events = POLLIN };
 	}
@@ -698,8 +696,8 @@ static void row_read_verdict(struct children *children, struct row *row)
 
 void children_read_verdicts(struct children *children)
 {
-	LIST_FOREACH_SAFE(node, &children->starting)
-		row_read_verdict(children, container_of(node, struct row, link));
+	LIST_EACH_SAFE(struct row, row, &children->starting, link)
+		row_read_verdict(children, row);
 }
 
 bool children_before_reap(struct children *children, pid_t pid)
@@ -832,8 +830,8 @@ static void row_kill(struct children *children, struct row *row)
 
 static void kill_list(struct children *children, struct list *rows)
 {
-	LIST_FOREACH_SAFE(node, rows)
-		row_kill(children, container_of(node, struct row, link));
+	LIST_EACH_SAFE(struct row, row, rows, link)
+		row_kill(children, row);
 }
 
 /* ---- a gateway that dies ---- */
@@ -869,16 +867,13 @@ static void row_keep(struct children *children, struct row *row)
 static void keep(struct children *children, bool is_orderly)
 {
 	kill_list(children, &children->starting);
-	LIST_FOREACH_SAFE(node, &children->others) {
-		struct row *row = container_of(node, struct row, link);
-
+	LIST_EACH_SAFE(struct row, row, &children->others, link)
 		if (row_was_used(row) && (is_orderly || !row_is_suspect(row)))
 			row_keep(children, row);
 		else if (!is_orderly)
 			row_kill(children, row);
 		else if (row->told != TOLD_END)
 			row_set_told(children, row, TOLD_END);
-	}
 	children->judged_count = 0;
 	children->gateway_fd = -1;
 }
@@ -898,9 +893,7 @@ size_t children_end_others(struct children *children, int number)
 	size_t count = children->starting_count;
 
 	CHECK(children->gateway_fd < 0);
-	LIST_FOREACH(node, &children->others) {
-		struct row *row = container_of(node, struct row, link);
-
+	LIST_EACH(struct row, row, &children->others, link) {
 		if (row->told != TOLD_END)
 			continue;
 		count++;
@@ -927,8 +920,7 @@ static bool row_may_be_offered(const struct children *children, const struct row
 
 void children_hand_over(const struct children *children, struct handover *to)
 {
-	LIST_FOREACH(node, &children->others) {
-		const struct row *row = container_of(node, struct row, link);
+	LIST_EACH(const struct row, row, &children->others, link) {
 		char owner[2 * IPC_OWNER_BYTES + 1], digest[CONFIG_DIGEST_BYTES + 1];
 
 		if (row->state != ROW_RUNNING || !row_may_be_offered(children, row))
@@ -1025,12 +1017,9 @@ size_t children_take_over(struct children *children, struct handover *from)
 
 static void kill_of_server(const struct list *rows, size_t server)
 {
-	LIST_FOREACH(node, rows) {
-		const struct row *row = container_of(node, struct row, link);
-
+	LIST_EACH(const struct row, row, rows, link)
 		if (row->server == server)
 			row_signal(row, SIGKILL);
-	}
 }
 
 void children_kill_server(struct children *children, size_t server)
@@ -1043,12 +1032,9 @@ void children_kill_server(struct children *children, size_t server)
 void children_kill_others(struct children *children)
 {
 	kill_list(children, &children->starting);
-	LIST_FOREACH_SAFE(node, &children->others) {
-		struct row *row = container_of(node, struct row, link);
-
+	LIST_EACH_SAFE(struct row, row, &children->others, link)
 		if (!row_may_be_offered(children, row))
 			row_kill(children, row);
-	}
 }
 
 void children_set_gateway(struct children *children, int gateway_fd)
@@ -1063,12 +1049,9 @@ void children_set_gateway(struct children *children, int gateway_fd)
 
 static void reaper_list(const struct children *children, const struct list *rows)
 {
-	LIST_FOREACH(node, rows) {
-		struct row *row = container_of(node, struct row, link);
-
+	LIST_EACH(struct row, row, rows, link)
 		if (row->state != ROW_ENDED && !reaper_add(children->reaper, row->pid))
 			return;
-	}
 }
 
 void children_set_reaper(struct children *children)

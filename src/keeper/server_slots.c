@@ -49,8 +49,7 @@ static uint64_t free_generations(struct server_slots *slots)
 {
 	uint64_t now = clock_now_ms(), next = UINT64_MAX;
 
-	LIST_FOREACH_SAFE(node, &slots->generations) {
-		struct generation *generation = generation_at(node);
+	LIST_EACH_SAFE(struct generation, generation, &slots->generations, link) {
 		uint64_t due_ms = generation->replaced_at_ms + slots->conf->kept_ms;
 
 		if (generation == server_slots_generation(slots) || generation->users > 0)

@@ -122,8 +122,8 @@ static void take_description(struct search *search)
 static void shadows_walk(struct search *search, const struct shadow_side *side, bool reads)
 {
 	search->side = side;
-	LIST_FOREACH(node, &side->pins->all) {
-		search->pin = container_of(node, struct pin, link);
+	LIST_EACH(struct pin, pin, &side->pins->all, link) {
+		search->pin = pin;
 		if (search->pin->is_gone)
 			continue;
 		if (!reads && search->pin->kind == PERMISSION_TOOL)

@@ -126,8 +126,8 @@ static void child_set_back(struct server *server)
 {
 	if (server->away == 0)
 		return;
-	LIST_FOREACH(node, &server->children)
-		child_set_away(container_of(node, struct child, link), false);
+	LIST_EACH(struct child, child, &server->children, link)
+		child_set_away(child, false);
 	CHECK(server->away == 0);
 	LOG_BY(SERVER_RECOVERED, (uintptr_t)server, LOG_STR("server", server->conf.name));
 }
@@ -436,8 +436,8 @@ void child_kill(struct child *child, enum reason reason)
 
 void child_kill_all(struct server *server, enum reason reason)
 {
-	LIST_FOREACH_SAFE(node, &server->children)
-		child_kill(container_of(node, struct child, link), reason);
+	LIST_EACH_SAFE(struct child, child, &server->children, link)
+		child_kill(child, reason);
 }
 
 static void child_on_stop_sequence(struct timer *timer)

@@ -218,9 +218,8 @@ void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, str
 
 void spawner_note_text(struct spawner *spawner, enum ipc_text kind)
 {
-	LIST_FOREACH(node, &spawner->channel.unsent) {
-		const struct ipc_message *unsent =
-			&container_of(node, struct ipc_unsent, link)->message;
+	LIST_EACH(struct ipc_unsent, ipc_unsent, &spawner->channel.unsent, link) {
+		const struct ipc_message *unsent = &ipc_unsent->message;
 
 		if (unsent->type == IPC_TEXT && unsent->text.kind == kind)
 			return;

@@ -57,12 +57,8 @@ void stderr_ring_add(struct stderr_ring *stderr_ring, int pid, struct slice text
 	stderr_ring->bytes += cost_of(line);
 	while (stderr_ring->bytes > STDERR_RING_BYTES_MAX)
 		stderr_ring_drop_oldest(stderr_ring);
-	LIST_FOREACH_SAFE(node, &stderr_ring->readers) {
-		struct stderr_ring_reader *reader =
-			container_of(node, struct stderr_ring_reader, link);
-
+	LIST_EACH_SAFE(struct stderr_ring_reader, reader, &stderr_ring->readers, link)
 		reader->on_line(reader);
-	}
 }
 
 const struct stderr_line *stderr_ring_next(const struct stderr_ring *stderr_ring, uint64_t after)

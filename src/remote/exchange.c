@@ -74,12 +74,9 @@ struct exchange *exchange_new(struct remote *remote, const char *verb)
 
 struct exchange *exchange_find(struct remote *remote, struct slice id)
 {
-	LIST_FOREACH(node, &remote->exchanges) {
-		struct exchange *exchange = container_of(node, struct exchange, link);
-
+	LIST_EACH(struct exchange, exchange, &remote->exchanges, link)
 		if (exchange->id.len > 0 && value_is_same_id(buf_slice(&exchange->id), id))
 			return exchange;
-	}
 	return NULL;
 }
 
@@ -151,8 +148,8 @@ bool exchange_must_wait(const struct exchange *exchange)
 {
 	size_t sum = 0, most = 0;
 
-	LIST_FOREACH(node, &exchange->remote->exchanges) {
-		size_t held = held_by(container_of(node, struct exchange, link));
+	LIST_EACH(struct exchange, each, &exchange->remote->exchanges, link) {
+		size_t held = held_by(each);
 
 		sum += held;
 		most = held > most ? held : most;

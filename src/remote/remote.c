@@ -361,14 +361,11 @@ static void lose_session(struct remote *remote, const char *why)
 /* What is not answered then has not been executed, or can be repeated. BACK-URL-05 */
 static void forget_session(struct remote *remote)
 {
-	LIST_FOREACH(node, &remote->exchanges) {
-		struct exchange *exchange = container_of(node, struct exchange, link);
-
+	LIST_EACH(struct exchange, exchange, &remote->exchanges, link)
 		if (exchange->id.len > 0 && exchange->sent_bytes > 0 && !exchange->is_answered &&
 		    !exchange->is_safe)
 			fail(exchange, SLICE_LIT("has lost the session; the request may have been "
 						 "executed"));
-	}
 	lose_session(remote, CHILD_FORGOTTEN);
 }
 
@@ -590,8 +587,8 @@ static void list_tools(struct remote *remote, struct slice meta, struct slice cu
 
 static bool has_own_list(const struct remote *remote)
 {
-	LIST_FOREACH(node, &remote->exchanges)
-		if (container_of(node, struct exchange, link)->is_own)
+	LIST_EACH(struct exchange, exchange, &remote->exchanges, link)
+		if (exchange->is_own)
 			return true;
 	return false;
 }
@@ -632,12 +629,9 @@ static void finish_own_list(struct exchange *exchange)
 			   buf_slice(&exchange->cursor), exchange->page + 1);
 		return;
 	}
-	LIST_FOREACH(node, &remote->exchanges) {
-		struct exchange *call = container_of(node, struct exchange, link);
-
+	LIST_EACH(struct exchange, call, &remote->exchanges, link)
 		if (call->was_refused && call->state == STATE_POSTED)
 			exchange_start_later(call, 0);
-	}
 }
 
 /*
@@ -917,8 +911,8 @@ static size_t count_unasked(const struct remote *remote)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &remote->exchanges)
-		count += container_of(node, struct exchange, link)->id.len == 0;
+	LIST_EACH(struct exchange, exchange, &remote->exchanges, link)
+		count += exchange->id.len == 0;
 	return count;
 }
 
@@ -961,12 +955,9 @@ static bool owes_answers(const struct remote *remote)
 {
 	if (!remote->is_for_client || clock_now_ms() >= remote->over_ms + LAST_ANSWERS_MS)
 		return false;
-	LIST_FOREACH(node, &remote->exchanges) {
-		const struct exchange *exchange = container_of(node, struct exchange, link);
-
+	LIST_EACH(const struct exchange, exchange, &remote->exchanges, link)
 		if (exchange->id.len > 0 && !exchange->is_own && !exchange->is_answered)
 			return true;
-	}
 	return is_held_up(remote) && remote->in.len > 0;
 }
 
@@ -974,8 +965,8 @@ static void begin_end(struct remote *remote)
 {
 	remote->is_ending = true;
 	remote->in.len = 0; /* nobody waits for what it asks for */
-	LIST_FOREACH_SAFE(node, &remote->exchanges)
-		exchange_end(container_of(node, struct exchange, link));
+	LIST_EACH_SAFE(struct exchange, exchange, &remote->exchanges, link)
+		exchange_end(exchange);
 	if (remote->session_id.len > 0)
 		start(exchange_new(remote, "DELETE"));
 }
@@ -1011,8 +1002,7 @@ static uint64_t start_due(struct remote *remote)
 	if (remote->is_in_over && !remote->is_ending && remote->over_ms + LAST_ANSWERS_MS < next_ms)
 		next_ms = remote->over_ms + LAST_ANSWERS_MS;
 	end_lingering(remote, &next_ms);
-	LIST_FOREACH_SAFE(node, &remote->exchanges) {
-		struct exchange *exchange = container_of(node, struct exchange, link);
+	LIST_EACH_SAFE(struct exchange, exchange, &remote->exchanges, link) {
 		bool is_delayed = exchange->state == STATE_DELAYED;
 
 		if (exchange->state == STATE_QUEUED && remote->running < RUNNING_MAX)
@@ -1027,9 +1017,7 @@ static uint64_t start_due(struct remote *remote)
 
 static void go_on_reading(struct remote *remote)
 {
-	LIST_FOREACH(node, &remote->exchanges) {
-		struct exchange *exchange = container_of(node, struct exchange, link);
-
+	LIST_EACH(struct exchange, exchange, &remote->exchanges, link) {
 		if (!exchange->is_paused || remote->out.len > OUT_BYTES_MAX / 2 ||
 		    exchange_must_wait(exchange))
 			continue;

@@ -18,12 +18,9 @@ struct tool {
 
 static struct tool *find(const struct tools *tools, struct slice name)
 {
-	LIST_FOREACH(node, &tools->list) {
-		struct tool *tool = container_of(node, struct tool, link);
-
+	LIST_EACH(struct tool, tool, &tools->list, link)
 		if (slice_is_equal(tool->name, name))
 			return tool;
-	}
 	return NULL;
 }
 
@@ -78,8 +75,8 @@ void tools_init(struct tools *tools)
 
 void tools_fini(struct tools *tools)
 {
-	LIST_FOREACH_SAFE(node, &tools->list)
-		forget(tools, container_of(node, struct tool, link));
+	LIST_EACH_SAFE(struct tool, tool, &tools->list, link)
+		forget(tools, tool);
 	CHECK(tools->count == 0 && tools->bytes == 0);
 }
 

@@ -255,8 +255,8 @@ static void on_progress(struct timer *timer)
 	if (bridged->parked.state != PARKED_PARKED)
 		return;
 	bridged->waits_told++;
-	LIST_FOREACH(node, &bridged->parked.requests)
-		tell_progress(bridged, container_of(node, struct parked_request, link));
+	LIST_EACH(struct parked_request, request, &bridged->parked.requests, link)
+		tell_progress(bridged, request);
 	start_progress(bridged);
 }
 
@@ -268,14 +268,10 @@ static void on_ask(struct parked_call *parked, struct call *call)
 	char name[24];
 
 	tell_kept(bridged, call);
-	LIST_FOREACH(node, &parked->requests) {
-		const struct parked_request *request =
-			container_of(node, struct parked_request, link);
-
+	LIST_EACH(const struct parked_request, request, &parked->requests, link)
 		era_append_input_request(&requests,
 					 slice_of(name, parked_request_key(request, name)),
 					 request->msg->text);
-	}
 	start_progress(bridged);
 	watch_token(bridged, call);
 	request_state_append_parked(&state, &bridged->client, &bridged->digest, parked->id,
@@ -706,13 +702,10 @@ void bridged_calls_abandon(struct router *router, enum reason reason)
 
 static struct parked_call *find_kept(const struct router *router, const struct server *server)
 {
-	LIST_FOREACH(node, &router->parked_calls.kept) {
-		struct parked_call *parked = container_of(node, struct parked_call, kept);
-
+	LIST_EACH(struct parked_call, parked, &router->parked_calls.kept, kept)
 		if (server != NULL ? parked->server == server :
 				     principal_is_anonymous(of_parked(parked)->client.principal))
 			return parked;
-	}
 	return NULL;
 }
 

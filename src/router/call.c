@@ -522,13 +522,10 @@ void call_unwatch(struct call_watcher *watcher)
 
 bool call_tell_response(struct call *call, const struct envelope *env)
 {
-	LIST_FOREACH_SAFE(node, &call->watchers) {
-		struct call_watcher *watcher = container_of(node, struct call_watcher, link);
-
+	LIST_EACH_SAFE(struct call_watcher, watcher, &call->watchers, link)
 		if (watcher->ops->on_response != NULL &&
 		    !watcher->ops->on_response(watcher, call, env))
 			return false;
-	}
 	return true;
 }
 
@@ -536,12 +533,9 @@ void call_note_unreachable(struct call *call)
 {
 	if (call->state != CALL_SENT)
 		return;
-	LIST_FOREACH_SAFE(node, &call->watchers) {
-		struct call_watcher *watcher = container_of(node, struct call_watcher, link);
-
+	LIST_EACH_SAFE(struct call_watcher, watcher, &call->watchers, link)
 		if (watcher->ops->on_unreachable != NULL)
 			watcher->ops->on_unreachable(watcher);
-	}
 }
 
 /* ---- the end ---- */

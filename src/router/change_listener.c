@@ -97,10 +97,7 @@ static void acknowledge(struct change_listener *listener)
 	}
 	if (uris->count > 0) {
 		write_member(&text, SLICE_LIT("resourceSubscriptions"), SLICE_LIT("["));
-		LIST_FOREACH(node, &uris->items) {
-			const struct text_set_item *item =
-				container_of(node, struct text_set_item, link);
-
+		LIST_EACH(const struct text_set_item, item, &uris->items, link) {
 			buf_printf(&text, "%s\"", comma);
 			buf_append_slice(&text, slice_of(item->text, item->length));
 			buf_append_char(&text, '"');

@@ -250,8 +250,7 @@ void client_request_end_all(struct router *router, enum reason reason)
 
 void client_request_drain_some(struct router *router, const struct server *server)
 {
-	LIST_FOREACH_SAFE(node, &router->requests) {
-		struct client_request *request = container_of(node, struct client_request, link);
+	LIST_EACH_SAFE(struct client_request, request, &router->requests, link) {
 		const struct client *client = &request->client;
 		bool is_meant = server != NULL ? client->server == server :
 						 principal_is_anonymous(client->principal);
@@ -263,10 +262,7 @@ void client_request_drain_some(struct router *router, const struct server *serve
 
 void client_request_drain_all(struct router *router)
 {
-	LIST_FOREACH_SAFE(node, &router->requests) {
-		struct client_request *request = container_of(node, struct client_request, link);
-
+	LIST_EACH_SAFE(struct client_request, request, &router->requests, link)
 		if (request->listener != NULL)
 			change_listener_finish(request->listener);
-	}
 }

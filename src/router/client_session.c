@@ -81,8 +81,8 @@ void client_session_end_calls(struct session *session, enum reason reason, const
 	struct client_session *cs = of_session(session);
 
 	server_request_end_all(&cs->client, why);
-	LIST_FOREACH(node, &cs->client.calls)
-		call_give_up(container_of(node, struct call, link), why);
+	LIST_EACH(struct call, call, &cs->client.calls, link)
+		call_give_up(call, why);
 	fail_calls(cs, reason);
 }
 
@@ -324,16 +324,16 @@ void client_session_keep(struct session *session)
 
 void client_session_keep_all(struct router *router, bool is_on)
 {
-	LIST_FOREACH(node, &router->sessions.sessions) {
-		struct client_session *cs = of_session(container_of(node, struct session, link));
+	LIST_EACH(struct session, session, &router->sessions.sessions, link) {
+		struct client_session *cs = of_session(session);
 
 		CHECK(cs->client.kept == NULL || cs->params == NULL);
 		if (!is_on && cs->client.kept != NULL && !cs->session.is_part)
 			cs->params = msg_new(kept_session_params(cs->client.kept));
 	}
 	kept_sessions_use(&router->kept_sessions, is_on);
-	LIST_FOREACH(node, &router->sessions.sessions) {
-		struct client_session *cs = of_session(container_of(node, struct session, link));
+	LIST_EACH(struct session, each, &router->sessions.sessions, link) {
+		struct client_session *cs = of_session(each);
 
 		if (is_on && cs->may_be_kept && cs->session.state == SESSION_LIVE)
 			client_session_keep(&cs->session);

@@ -182,12 +182,9 @@ void forward_deny(struct call *call)
 
 static struct call *find_call(const struct client *client, struct slice id)
 {
-	LIST_FOREACH(node, &client->calls) {
-		struct call *call = container_of(node, struct call, link);
-
+	LIST_EACH(struct call, call, &client->calls, link)
 		if (value_is_same_id(call->id, id) && call->method->id != METHOD_INITIALIZE)
 			return call;
-	}
 	return NULL;
 }
 

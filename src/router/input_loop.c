@@ -108,12 +108,9 @@ static const struct call_watcher_ops watcher_ops = { .on_end = on_call_end };
 
 static struct input_loop *find_loop(const struct call *call)
 {
-	LIST_FOREACH(node, &call->watchers) {
-		struct call_watcher *watcher = container_of(node, struct call_watcher, link);
-
+	LIST_EACH(struct call_watcher, watcher, &call->watchers, link)
 		if (watcher->ops == &watcher_ops)
 			return container_of(watcher, struct input_loop, watcher);
-	}
 	return NULL;
 }
 
@@ -219,9 +216,7 @@ void input_loop_send(struct upstream *upstream, struct call *call, const struct 
 
 static void append_responses(struct buf *out, const struct input_loop *loop)
 {
-	LIST_FOREACH(node, &loop->questions) {
-		const struct question *question = question_at(node);
-
+	LIST_EACH(const struct question, question, &loop->questions, link) {
 		buf_append_str(out, out->len == 0 ? "{\"" : ",\"");
 		buf_append_slice(out, slice_of(question->key, question->length));
 		buf_append_str(out, "\":");
@@ -466,8 +461,8 @@ static bool repeat_urls(struct input_loop *loop, struct reading *reading)
 		loop->is_accepted = true;
 		return false;
 	}
-	LIST_FOREACH(node, &loop->questions)
-		buf_append_str(&question_at(node)->answer, "{\"action\":\"accept\"}");
+	LIST_EACH(struct question, question, &loop->questions, link)
+		buf_append_str(&question->answer, "{\"action\":\"accept\"}");
 	loop->unanswered = 0;
 	loop->rounds--; /* it does not count as a new one */
 	if (now_ms - loop->urls_since_ms < URLS_MAX_MS)

@@ -67,11 +67,6 @@ static struct kept_pools *pools_of(const struct pool *pool)
 	return &pool->router->kept_sessions.pools;
 }
 
-static struct kept_pool *kept_pool_at(struct list *node)
-{
-	return container_of(node, struct kept_pool, link);
-}
-
 static struct kept_pool *kept_pool_new(struct kept_pools *pools, const struct digest *id)
 {
 	struct kept_pool *one = mem_zalloc(sizeof(*one));
@@ -96,14 +91,11 @@ static void kept_pool_drop(struct kept_pool *one)
 static struct kept_pool *find_pool(const struct kept_pools *pools, const struct digest *id,
 				   const struct pool *pool)
 {
-	LIST_FOREACH(node, &pools->list) {
-		struct kept_pool *one = kept_pool_at(node);
-
+	LIST_EACH(struct kept_pool, one, &pools->list, link)
 		if ((one->pool == NULL ||
 		     (pool != NULL ? one->pool == pool : !pool_is_retired(one->pool))) &&
 		    memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
 			return one;
-	}
 	return NULL;
 }
 
@@ -114,20 +106,16 @@ struct kept_pool *kept_pools_find(const struct kept_pools *pools, const struct d
 
 void kept_pools_forget_idle(struct kept_pools *pools)
 {
-	LIST_FOREACH_SAFE(node, &pools->list)
-		if (kept_pool_at(node)->pool == NULL &&
-		    list_is_empty(&kept_pool_at(node)->processes))
-			kept_pool_drop(kept_pool_at(node));
+	LIST_EACH_SAFE(struct kept_pool, one, &pools->list, link)
+		if (one->pool == NULL && list_is_empty(&one->processes))
+			kept_pool_drop(one);
 }
 
 void kept_pools_drop_all(struct kept_pools *pools)
 {
-	LIST_FOREACH_SAFE(node, &pools->list) {
-		struct kept_pool *one = kept_pool_at(node);
-
-		LIST_FOREACH_SAFE(at, &one->processes)
-			upstream_close(container_of(at, struct upstream, link),
-				       REASON_IDLE_TIMEOUT);
+	LIST_EACH_SAFE(struct kept_pool, one, &pools->list, link) {
+		LIST_EACH_SAFE(struct upstream, upstream, &one->processes, link)
+			upstream_close(upstream, REASON_IDLE_TIMEOUT);
 		kept_pool_drop(one);
 	}
 }
@@ -137,9 +125,9 @@ void kept_pools_put(const struct kept_pools *pools, struct kept_text *text)
 	size_t above = 0;
 
 	for (size_t most = SHORT_BYTES; above < text->max; most *= 4) {
-		LIST_FOREACH(node, &pools->list) {
-			const struct pool *pool = kept_pool_at(node)->pool;
-			const struct buf *line = &kept_pool_at(node)->line;
+		LIST_EACH(struct kept_pool, one, &pools->list, link) {
+			const struct pool *pool = one->pool;
+			const struct buf *line = &one->line;
 
 			/* The pool of now may have the same id as one from before a reload, which nobody inherits. */
 			if (line->len > above && line->len <= most &&
@@ -169,14 +157,10 @@ bool kept_pools_take_line(struct kept_pools *pools, struct slice line)
 
 bool kept_pools_hold(const struct kept_pools *pools, const struct server *server, uint64_t child)
 {
-	LIST_FOREACH(node, &pools->list) {
-		LIST_FOREACH(at, &kept_pool_at(node)->processes) {
-			const struct upstream *held = container_of(at, struct upstream, link);
-
+	LIST_EACH(struct kept_pool, one, &pools->list, link)
+		LIST_EACH(const struct upstream, held, &one->processes, link)
 			if (held->server == server && upstream_child_number(held) == child)
 				return true;
-		}
-	}
 	return false;
 }
 
@@ -239,16 +223,10 @@ void kept_pool_note_process(const struct upstream *upstream)
 
 void kept_pools_note_all(const struct list *all)
 {
-	LIST_FOREACH(node, all) {
-		const struct pool *pool = container_of(node, struct pool, link);
-
-		LIST_FOREACH(at, &pool->upstreams) {
-			const struct upstream *upstream = container_of(at, struct upstream, link);
-
+	LIST_EACH(const struct pool, pool, all, link)
+		LIST_EACH(const struct upstream, upstream, &pool->upstreams, link)
 			if (pool_is_shared(pool) && upstream_is_serving(upstream))
 				kept_pool_note_process(upstream);
-		}
-	}
 }
 
 void kept_pool_hand_over(const struct upstream *upstream)
@@ -285,10 +263,9 @@ bool kept_pool_has_processes(const struct pool *pool)
 	one = find_pool(pools_of(pool), &id, pool);
 	if (one == NULL)
 		return false;
-	LIST_FOREACH(node, &one->processes) {
-		if (container_of(node, struct upstream, link)->server == pool->server)
+	LIST_EACH(struct upstream, upstream, &one->processes, link)
+		if (upstream->server == pool->server)
 			return true;
-	}
 	return false;
 }
 

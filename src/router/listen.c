@@ -108,12 +108,9 @@ static void waiter_free(struct listen *listen, struct listen_waiter *waiter)
 /* Clients may cancel faster than the server acknowledges. */
 static void drop_cancelled(struct listen *listen)
 {
-	LIST_FOREACH_SAFE(node, &listen->waiters) {
-		struct listen_waiter *waiter = waiter_at(node);
-
+	LIST_EACH_SAFE(struct listen_waiter, waiter, &listen->waiters, link)
 		if (!waiter->is_asked && listen_find_request(listen->upstream, waiter->id) == NULL)
 			waiter_free(listen, waiter);
-	}
 }
 
 /* `arg`: the list of waiters. */
@@ -124,9 +121,7 @@ static int listen_note_agreed(struct slice element, void *arg)
 	struct slice uri = text_set_spell(scan_value(element), &room);
 	uint64_t key = text_set_key(uri);
 
-	LIST_FOREACH(node, waiters) {
-		struct listen_waiter *waiter = waiter_at(node);
-
+	LIST_EACH(struct listen_waiter, waiter, waiters, link) {
 		if (!waiter->is_asked)
 			break;
 		if (waiter->key == key &&
@@ -248,13 +243,9 @@ static void append_uri(struct buf *out, struct slice uri)
 
 static void append_pool_uris(struct buf *out, const struct pool *pool)
 {
-	LIST_FOREACH(node, &pool->subscriptions.all) {
-		const struct subscription *subscription =
-			container_of(node, struct subscription, link);
-
+	LIST_EACH(const struct subscription, subscription, &pool->subscriptions.all, link)
 		if (subscription->first == NULL)
 			append_uri(out, slice_of(subscription->uri, subscription->length));
-	}
 }
 
 static void append_filter(struct buf *out, struct listen *listen)
@@ -272,12 +263,12 @@ static void append_filter(struct buf *out, struct listen *listen)
 	write_member(out, SLICE_LIT("resourceSubscriptions"), SLICE_LIT("["));
 	if (pool->capabilities.offers & OFFER_SUBSCRIBE)
 		append_pool_uris(out, pool);
-	LIST_FOREACH(node, &listen->waiters) {
+	LIST_EACH(struct listen_waiter, waiter, &listen->waiters, link) {
 		listen->is_outdated = asked == ASKED_MAX;
 		if (listen->is_outdated)
 			break;
-		append_uri(out, slice_of(waiter_at(node)->uri, waiter_at(node)->length));
-		waiter_at(node)->is_asked = true;
+		append_uri(out, slice_of(waiter->uri, waiter->length));
+		waiter->is_asked = true;
 		asked++;
 	}
 	if (out->data[out->len - 1] == '[')

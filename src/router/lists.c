@@ -488,16 +488,11 @@ static size_t coming_bytes(const struct list *pools, const struct server *server
 {
 	size_t bytes = 0;
 
-	LIST_FOREACH(node, pools) {
-		const struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH(const struct pool, pool, pools, link) {
 		if (server != NULL && pool->server != server)
 			continue;
-		LIST_FOREACH(at, &pool->lists.all) {
-			const struct cached_list *one = container_of(at, struct cached_list, link);
-
+		LIST_EACH(const struct cached_list, one, &pool->lists.all, link)
 			bytes += one->state == CACHED_LIST_ASKED ? one->bytes : 0;
-		}
 	}
 	return bytes;
 }
@@ -998,22 +993,16 @@ void lists_note_change(struct pool *pool, unsigned int offer)
 void lists_note_ready(struct pool *pool)
 {
 	pool->lists.begun++;
-	LIST_FOREACH_SAFE(node, &pool->lists.all) {
-		struct cached_list *list = container_of(node, struct cached_list, link);
-
+	LIST_EACH_SAFE(struct cached_list, list, &pool->lists.all, link)
 		if (has_come(list) && pool_find_upstream(pool, list->child) == NULL)
 			cached_list_outdate(list);
-	}
 }
 
 void lists_note_closed(struct upstream *upstream)
 {
-	LIST_FOREACH(node, &upstream->pool->lists.all) {
-		struct cached_list *list = container_of(node, struct cached_list, link);
-
+	LIST_EACH(struct cached_list, list, &upstream->pool->lists.all, link)
 		if (has_come(list) && list->child == upstream_child_number(upstream))
 			list->until_ms = clock_now_ms() + upstream->pool->server->conf.remember_ms;
-	}
 }
 
 /* ---- beginning and end ---- */
@@ -1027,9 +1016,7 @@ void lists_init(struct lists *lists)
 void lists_fini(struct lists *lists)
 {
 	CHECK(lists != NULL);
-	LIST_FOREACH_SAFE(node, &lists->all) {
-		struct cached_list *list = container_of(node, struct cached_list, link);
-
+	LIST_EACH_SAFE(struct cached_list, list, &lists->all, link) {
 		if (list->state == CACHED_LIST_ASKED)
 			cached_list_leave_upstream(list);
 		cached_list_free(list);

@@ -110,20 +110,16 @@ static bool task_id_is_own(const struct task_id *id, struct json own)
 
 bool modern_tasks_are_known(const struct router *router, const struct server *server)
 {
-	LIST_FOREACH(node, &router->slots.pools) {
-		const struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH(const struct pool, pool, &router->slots.pools, link)
 		if (pool->server == server && pool->agreed != NULL)
 			return pool_is_modern(pool) && pool->capabilities.offers & OFFER_TASKS;
-	}
 	return era_of(server) != ERA_LEGACY;
 }
 
 struct upstream *modern_tasks_find_upstream(const struct client *client, struct slice claims,
 					    const struct task_id *id)
 {
-	LIST_FOREACH(node, &client->router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
+	LIST_EACH(struct pool, pool, &client->router->slots.pools, link) {
 		struct upstream *upstream = NULL;
 
 		if (pool->server == client->server && pool_is_modern(pool) &&
@@ -140,12 +136,9 @@ bool modern_tasks_is_coming(const struct client *client, const struct task_id *i
 {
 	const struct router *router = client->router;
 
-	LIST_FOREACH(node, &router->slots.pools) {
-		const struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH(const struct pool, pool, &router->slots.pools, link)
 		if (pool->server == client->server && pool_is_taking(pool, id->child))
 			return true;
-	}
 	return kept_pools_hold(&router->kept_sessions.pools, client->server, id->child);
 }
 
@@ -250,10 +243,9 @@ static void listening_free(struct task_listening *listening)
 
 static bool is_awaited(const struct task_listener *listener)
 {
-	LIST_FOREACH(node, &listener->listening) {
-		if (!listening_at(node)->is_agreed)
+	LIST_EACH(struct task_listening, listening, &listener->listening, link)
+		if (!listening->is_agreed)
 			return true;
-	}
 	return false;
 }
 
@@ -300,10 +292,9 @@ static const struct upstream_request_ops request_ops = {
 static struct task_listening *find_listening(const struct task_listener *listener,
 					     const struct upstream *upstream)
 {
-	LIST_FOREACH(node, &listener->listening) {
-		if (listening_at(node)->upstream == upstream)
-			return listening_at(node);
-	}
+	LIST_EACH(struct task_listening, listening, &listener->listening, link)
+		if (listening->upstream == upstream)
+			return listening;
 	return NULL;
 }
 
@@ -402,14 +393,11 @@ static void ask(struct task_listening *listening)
 
 bool task_listener_begin(struct task_listener *listener)
 {
-	LIST_FOREACH_SAFE(node, &listener->listening) {
-		struct task_listening *listening = listening_at(node);
-
+	LIST_EACH_SAFE(struct task_listening, listening, &listener->listening, link)
 		if (upstream_has_room(listening->upstream, listening->count * TASK_ID_BYTES_MAX))
 			ask(listening);
 		else
 			listening_free(listening);
-	}
 	return !list_is_empty(&listener->listening);
 }
 
@@ -423,19 +411,16 @@ static void give_up(struct task_listening *listening, const char *why)
 void task_listener_settle(struct task_listener *listener)
 {
 	listener->is_settled = true;
-	LIST_FOREACH_SAFE(node, &listener->listening) {
-		if (!listening_at(node)->is_agreed)
-			give_up(listening_at(node), "it was not acknowledged in time");
-	}
+	LIST_EACH_SAFE(struct task_listening, listening, &listener->listening, link)
+		if (!listening->is_agreed)
+			give_up(listening, "it was not acknowledged in time");
 }
 
 void task_listener_append_ids(struct buf *out, const struct task_listener *listener)
 {
 	const char *comma = "";
 
-	LIST_FOREACH(node, &listener->listening) {
-		const struct task_listening *listening = listening_at(node);
-
+	LIST_EACH(const struct task_listening, listening, &listener->listening, link) {
 		for (size_t i = 0; i < listening->count; i++) {
 			if (!listening->tasks[i].is_agreed)
 				continue;

@@ -47,11 +47,6 @@ struct event {
 
 /* ---- all parked calls ---- */
 
-static struct parked_call *at(struct list *node)
-{
-	return container_of(node, struct parked_call, kept);
-}
-
 static uint64_t map_key(const unsigned char *id)
 {
 	uint64_t key;
@@ -207,10 +202,10 @@ static void add_request(struct parked_call *parked, const struct event *event)
 
 static void take_back(struct parked_call *parked, const struct event *event)
 {
-	LIST_FOREACH(node, &parked->requests) {
-		if (!slice_is_equal(request_at(node)->id, event->id))
+	LIST_EACH(struct parked_request, request, &parked->requests, link) {
+		if (!slice_is_equal(request->id, event->id))
 			continue;
-		drop_request(parked, request_at(node));
+		drop_request(parked, request);
 		break;
 	}
 	if (parked->state == PARKED_GATHERING && list_is_empty(&parked->requests))
@@ -293,8 +288,8 @@ static size_t count_of(const struct parked_call *of)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &of->table->kept)
-		count += at(node)->server == of->server && at(node)->owner == of->owner;
+	LIST_EACH(struct parked_call, other, &of->table->kept, kept)
+		count += other->server == of->server && other->owner == of->owner;
 	return count;
 }
 
@@ -307,12 +302,12 @@ static struct parked_call *find_excess(const struct parked_call *parked)
 	size_t most = count_of(parked) + 1;
 	struct parked_call *found = NULL;
 
-	LIST_FOREACH(node, &parked->table->kept) {
-		size_t count = at(node)->server == parked->server ? count_of(at(node)) : 0;
+	LIST_EACH(struct parked_call, other, &parked->table->kept, kept) {
+		size_t count = other->server == parked->server ? count_of(other) : 0;
 
 		if (count > most) {
 			most = count;
-			found = at(node);
+			found = other;
 		}
 	}
 	return found;
@@ -331,16 +326,16 @@ static bool make_room(const struct parked_call *parked, uint64_t now_ms)
 	size_t owners = 0;
 	size_t servers = 0;
 
-	LIST_FOREACH(node, &parked->table->kept) {
-		bool is_owners = at(node)->owner == parked->owner;
-		bool is_servers = at(node)->server == parked->server;
+	LIST_EACH(struct parked_call, other, &parked->table->kept, kept) {
+		bool is_owners = other->owner == parked->owner;
+		bool is_servers = other->server == parked->server;
 
 		owners += is_owners;
 		servers += is_servers;
 		if (is_owners && oldest == NULL)
-			oldest = at(node);
+			oldest = other;
 		if (is_owners && is_servers && here == NULL)
-			here = at(node);
+			here = other;
 	}
 	if (servers >= conf->per_server || servers >= parked->server_max) {
 		struct parked_call *excess = find_excess(parked);
@@ -394,14 +389,13 @@ static void resume(struct parked_call *parked, const struct event *event)
 {
 	bool is_complete = true;
 
-	LIST_FOREACH(node, &parked->requests)
-		is_complete = is_complete && request_at(node)->answer.n > 0;
+	LIST_EACH(struct parked_request, request, &parked->requests, link)
+		is_complete = is_complete && request->answer.n > 0;
 	parked->call = event->call;
 	set_state(parked, is_complete ? PARKED_RUNNING : PARKED_GATHERING, event->now_ms);
-	LIST_FOREACH_SAFE(node, &parked->requests) {
-		if (request_at(node)->answer.n > 0)
-			answer(parked, request_at(node), request_at(node)->answer);
-	}
+	LIST_EACH_SAFE(struct parked_request, each, &parked->requests, link)
+		if (each->answer.n > 0)
+			answer(parked, each, each->answer);
 	if (!is_complete)
 		ask(parked, event);
 }
@@ -451,10 +445,9 @@ static struct parked_request *find_request(struct parked_call *parked, struct sl
 	if (name.n < 2 || name.p[0] != 'r' || name.p[1] == '0' ||
 	    text_parse_u64(slice_of(name.p + 1, name.n - 1), &key) < 0)
 		return NULL;
-	LIST_FOREACH(node, &parked->requests) {
-		if (request_at(node)->key == key)
-			return request_at(node);
-	}
+	LIST_EACH(struct parked_request, request, &parked->requests, link)
+		if (request->key == key)
+			return request;
 	return NULL;
 }
 
@@ -593,8 +586,8 @@ enum parked_retry parked_call_on_retry(struct parked_call *parked, struct call *
 	if (read == 0)
 		happen(parked, RETRIED, &event);
 	if (read < 0) {
-		LIST_FOREACH(node, &parked->requests)
-			request_at(node)->answer = (struct slice){ NULL, 0 };
+		LIST_EACH(struct parked_request, request, &parked->requests, link)
+			request->answer = (struct slice){ NULL, 0 };
 		return PARKED_RETRY_MALFORMED;
 	}
 	return PARKED_RETRY_TAKEN;

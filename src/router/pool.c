@@ -51,9 +51,7 @@ static struct pool *pool_class_find(const struct router *router, const struct se
 				    struct slice class, size_t *count_r)
 {
 	*count_r = 0;
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH(struct pool, pool, &router->slots.pools, link) {
 		if (pool->server != server || pool->principal != principal || pool->is_outdated)
 			continue;
 		*count_r += pool->member_count > 0 || pool->upstream_count > 0;
@@ -112,12 +110,9 @@ static void on_verdict(struct trial_waiter *waiter)
 /* A pool uses one era only: processes of the other one finish their calls. */
 static void pool_retire_others(struct pool *pool, bool is_modern)
 {
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH_SAFE(struct upstream, upstream, &pool->upstreams, link)
 		if (upstream->state == UPSTREAM_READY && upstream_is_modern(upstream) != is_modern)
 			upstream_retire(upstream);
-	}
 }
 
 static void on_verdict_aside(struct trial_waiter *waiter)
@@ -137,10 +132,9 @@ static bool pool_is_for_modern(const struct pool *pool)
 
 static bool pool_is_going_on(const struct pool *pool)
 {
-	LIST_FOREACH(node, &pool->upstreams) {
-		if (container_of(node, struct upstream, link)->is_inherited)
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link)
+		if (upstream->is_inherited)
 			return true;
-	}
 	return false;
 }
 
@@ -227,22 +221,16 @@ static void pool_close_idle(struct pool *pool)
 {
 	if (!pool_is_retired(pool) || !pool_is_shared(pool) || pool->member_count > 0)
 		return;
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH_SAFE(struct upstream, upstream, &pool->upstreams, link)
 		if (pool_can_spare(upstream))
 			upstream_close(upstream, REASON_RETIRED);
-	}
 }
 
 void pool_use_rules(struct pool *pool)
 {
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link)
 		if (upstream->ops->use_rules != NULL)
 			upstream->ops->use_rules(upstream);
-	}
 	if (pool_is_shared(pool) && server_is_endpoint(&pool->server->conf)) {
 		pool->is_outdated = true;
 		pool_wake(pool);
@@ -254,12 +242,9 @@ void pool_use_rules(struct pool *pool)
 void pool_retire_all(struct router *router, const struct server *server)
 {
 	CHECK(server->is_retired);
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH(struct pool, pool, &router->slots.pools, link)
 		if (pool->server == server)
 			pool_wake(pool);
-	}
 }
 
 /* ---- pools ---- */
@@ -729,13 +714,10 @@ struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list)
 
 	if (max_age_ms == 0)
 		return pool_choose(pool, size, is_list);
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH_SAFE(struct upstream, upstream, &pool->upstreams, link)
 		if (upstream->state == UPSTREAM_READY &&
 		    clock_now_ms() - upstream->ready_at_ms >= max_age_ms)
 			upstream_retire(upstream);
-	}
 	return pool_choose(pool, size, is_list);
 }
 
@@ -1025,9 +1007,7 @@ void pool_prepare(struct router *router, struct server *server)
 
 void pool_end_all(struct router *router, enum reason reason)
 {
-	LIST_FOREACH_SAFE(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH_SAFE(struct pool, pool, &router->slots.pools, link) {
 		while (!list_is_empty(&pool->upstreams))
 			upstream_close(container_of(pool->upstreams.next, struct upstream, link),
 				       reason);

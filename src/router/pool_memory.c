@@ -168,9 +168,7 @@ static void keep_to_share(const struct pool *pool)
 	struct pool *oldest = NULL;
 	size_t count = 0;
 
-	LIST_FOREACH(node, &memories_of(pool)->idle) {
-		struct pool *other = pool_memory_pool_at(node);
-
+	LIST_EACH(struct pool, other, &memories_of(pool)->idle, memory.link) {
 		if (other->server != pool->server || other->principal != pool->principal)
 			continue;
 		if (oldest == NULL)

@@ -123,10 +123,9 @@ bool pool_is_starved(const struct pool *pool)
 {
 	if (!pool_is_shared(pool) || pool_upstreams_needed(pool) == 0)
 		return false;
-	LIST_FOREACH(node, &pool->upstreams) {
-		if (container_of(node, struct upstream, link)->state != UPSTREAM_RETIRING)
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link)
+		if (upstream->state != UPSTREAM_RETIRING)
 			return false;
-	}
 	return true;
 }
 
@@ -150,8 +149,7 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 	size_t least = SIZE_MAX;
 	struct upstream *chosen = NULL;
 
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link) {
 		size_t load = upstream_load(upstream);
 
 		if (upstream->state != UPSTREAM_READY || load >= least ||
@@ -167,13 +165,10 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 
 static struct upstream *find_numbered(const struct pool *pool, uint64_t child_number, bool serves)
 {
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link)
 		if (upstream_is_serving(upstream) == serves &&
 		    upstream_child_number(upstream) == child_number)
 			return upstream;
-	}
 	return NULL;
 }
 
@@ -312,8 +307,7 @@ static struct pool *process_slots_find_idle(const struct process_slots *slots,
 	struct pool *best = NULL;
 
 	*wait_ms_r = UINT64_MAX;
-	LIST_FOREACH(node, &slots->awake) {
-		struct pool *pool = process_slots_pool_at(node);
+	LIST_EACH(struct pool, pool, &slots->awake, link) {
 		uint64_t wait_ms;
 
 		if (!pool->server->conf.reclaims || !is_of_use(pool->server, server) ||
@@ -359,12 +353,9 @@ static void take_idle(const struct pool *pool)
 /* A process of the server that is being stopped, and whose place nobody waits for. */
 static struct upstream *find_leaving(const struct server *server)
 {
-	LIST_FOREACH(node, &server->children) {
-		struct child *child = container_of(node, struct child, link);
-
+	LIST_EACH(struct child, child, &server->children, link)
 		if (child->state == CHILD_STOPPING && !stdio_of_child(child)->is_awaited)
 			return stdio_of_child(child);
-	}
 	return NULL;
 }
 
@@ -411,8 +402,7 @@ static struct pool *find_busy(const struct process_slots *slots, const struct po
 {
 	struct pool *best = NULL;
 
-	LIST_FOREACH(node, &slots->awake) {
-		struct pool *pool = process_slots_pool_at(node);
+	LIST_EACH(struct pool, pool, &slots->awake, link) {
 		const struct upstream *upstream = pool_own_upstream(pool);
 
 		if (upstream->state == UPSTREAM_READY && pool->server->conf.reclaims &&
@@ -460,8 +450,8 @@ static void stop_retired(struct process_slots *slots)
 {
 	if (slots->retiring == 0)
 		return;
-	LIST_FOREACH_SAFE(node, &slots->awake) {
-		struct upstream *upstream = pool_own_upstream(process_slots_pool_at(node));
+	LIST_EACH_SAFE(struct pool, pool, &slots->awake, link) {
+		struct upstream *upstream = pool_own_upstream(pool);
 
 		if (upstream->state == UPSTREAM_RETIRING && is_quiet(upstream))
 			process_slots_put_to_sleep(upstream, REASON_RECLAIMED);
@@ -530,18 +520,13 @@ static bool stop_idle(struct pool *pool)
 	pool->is_short = true;
 	if (slots->leaving >= pool_upstreams_needed(pool))
 		return true;
-	LIST_FOREACH(node, &slots->pools) {
-		const struct pool *other = process_slots_pool_at(node);
-
+	LIST_EACH(const struct pool, other, &slots->pools, link) {
 		if (!may_give_to(other, pool))
 			continue;
-		LIST_FOREACH(at, &other->upstreams) {
-			struct upstream *upstream = container_of(at, struct upstream, link);
-
+		LIST_EACH(struct upstream, upstream, &other->upstreams, link)
 			if (may_take(pool, upstream) &&
 			    (oldest == NULL || idles_until(upstream) < idles_until(oldest)))
 				oldest = upstream;
-		}
 	}
 	if (oldest == NULL)
 		return false;
@@ -571,12 +556,9 @@ static struct pool *next_to_start(const struct process_slots *slots)
 {
 	struct pool *next = NULL;
 
-	LIST_FOREACH(node, &slots->waiting) {
-		struct pool *pool = process_slots_pool_at(node);
-
+	LIST_EACH(struct pool, pool, &slots->waiting, link)
 		if (server_has_room(pool->server) && (next == NULL || comes_before(pool, next)))
 			next = pool;
-	}
 	return next;
 }
 
@@ -585,13 +567,10 @@ static struct pool *next_to_look(const struct process_slots *slots)
 {
 	struct pool *next = NULL;
 
-	LIST_FOREACH(node, &slots->waiting) {
-		struct pool *pool = process_slots_pool_at(node);
-
+	LIST_EACH(struct pool, pool, &slots->waiting, link)
 		if (pool->awaited == NULL && !pool->is_passed && !is_background(pool) &&
 		    (next == NULL || comes_before(pool, next)))
 			next = pool;
-	}
 	return next;
 }
 
@@ -599,10 +578,9 @@ static void start_all(struct process_slots *slots)
 {
 	struct pool *pool;
 
-	LIST_FOREACH_SAFE(node, &slots->waiting) {
-		if (pool_upstreams_needed(process_slots_pool_at(node)) == 0)
-			process_slots_leave(
-				process_slots_pool_at(node)); /* whoever waited in it has gone */
+	LIST_EACH_SAFE(struct pool, each, &slots->waiting, link) {
+		if (pool_upstreams_needed(each) == 0)
+			process_slots_leave(each); /* whoever waited in it has gone */
 	}
 	while ((pool = next_to_start(slots)) != NULL) {
 		enum reason reason = slots->ops->grow(pool);
@@ -618,10 +596,9 @@ static void start_all(struct process_slots *slots)
 /* There is nothing for the other waiting pools of the server either: they have no better claim. */
 static void pass_over(struct process_slots *slots, const struct server *server)
 {
-	LIST_FOREACH(node, &slots->waiting) {
-		if (process_slots_pool_at(node)->server == server)
-			process_slots_pool_at(node)->is_passed = true;
-	}
+	LIST_EACH(struct pool, pool, &slots->waiting, link)
+		if (pool->server == server)
+			pool->is_passed = true;
 }
 
 /* Returns when to look again; UINT64_MAX: when something has changed. */
@@ -630,8 +607,8 @@ static uint64_t look_for_all(struct process_slots *slots)
 	uint64_t soonest_ms = UINT64_MAX;
 	struct pool *pool;
 
-	LIST_FOREACH(node, &slots->waiting)
-		process_slots_pool_at(node)->is_passed = false;
+	LIST_EACH(struct pool, each, &slots->waiting, link)
+		each->is_passed = false;
 	while ((pool = next_to_look(slots)) != NULL) {
 		struct upstream *leaving = find_leaving(pool->server);
 		struct pool *idle;
@@ -696,9 +673,7 @@ static size_t process_slots_count_waiting(const struct list *pools, const struct
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, pools) {
-		struct pool *pool = process_slots_pool_at(node);
-
+	LIST_EACH(struct pool, pool, pools, link) {
 		if (!waits_like(pool, newcomer))
 			continue;
 		pool->holder->waiting += is_over ? (size_t)-1 : 1;
@@ -716,9 +691,7 @@ static struct pool *process_slots_find_excess(const struct list *pools, const st
 	size_t most = newcomer->holder->waiting + 2;
 	struct pool *excess = NULL;
 
-	LIST_FOREACH(node, pools) {
-		struct pool *pool = process_slots_pool_at(node);
-
+	LIST_EACH(struct pool, pool, pools, link) {
 		if (!waits_like(pool, newcomer) || pool->holder->waiting < most)
 			continue;
 		most = pool->holder->waiting;
@@ -819,12 +792,9 @@ static uint64_t wait_ms_of(const struct process_slots *slots, const struct serve
 {
 	uint64_t least_ms = UINT64_MAX;
 
-	LIST_FOREACH(node, &slots->awake) {
-		const struct pool *pool = process_slots_pool_at(node);
-
+	LIST_EACH(const struct pool, pool, &slots->awake, link)
 		if (is_of_use(pool->server, server))
 			note_sooner(&least_ms, free_in_ms(pool));
-	}
 	return least_ms;
 }
 
@@ -853,9 +823,7 @@ static struct donation find_donation(const struct pool *pool)
 {
 	struct donation donation = { .upstream = NULL };
 
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link) {
 		donation.staying += upstream->state != UPSTREAM_RETIRING;
 		if (upstream->state != UPSTREAM_READY)
 			continue;
@@ -888,17 +856,12 @@ static size_t count_promised(const struct pool *pool)
 	uint64_t wait_ms = pool->server->conf.queue_timeout_ms;
 	size_t count = slots_of(pool)->leaving;
 
-	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = process_slots_pool_at(node);
-
+	LIST_EACH(const struct pool, other, &slots_of(pool)->pools, link) {
 		if (!may_give_to(other, pool))
 			continue;
-		LIST_FOREACH(at, &other->upstreams) {
-			const struct upstream *upstream = container_of(at, struct upstream, link);
-
+		LIST_EACH(const struct upstream, upstream, &other->upstreams, link)
 			count += upstream->donated_at_ms > 0 &&
 				 clock_now_ms() - upstream->donated_at_ms < wait_ms;
-		}
 	}
 	return count;
 }
@@ -908,13 +871,10 @@ static size_t count_wanting(const struct pool *pool)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = process_slots_pool_at(node);
-
+	LIST_EACH(const struct pool, other, &slots_of(pool)->pools, link)
 		count += other->upstream_count == 0 && pool_is_starved(other) &&
 			 (other->server == pool->server ||
 			  (!server_is_full(other->server) && !server_is_full(pool->server)));
-	}
 	return count;
 }
 
@@ -934,8 +894,7 @@ void process_slots_claim(struct pool *pool)
 
 	if (!pool_is_shared(pool) || count_promised(pool) >= count_wanting(pool) + has_some)
 		return;
-	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = process_slots_pool_at(node);
+	LIST_EACH(const struct pool, other, &slots_of(pool)->pools, link) {
 		struct donation donation;
 
 		if (!may_give_to(other, pool) || (has_some && !has_less_than(pool, other)))
@@ -959,23 +918,20 @@ void process_slots_note_idle(struct process_slots *slots)
 	if (!slots->is_short)
 		return;
 	slots->is_short = false;
-	LIST_FOREACH(node, &slots->pools) {
-		if (process_slots_pool_at(node)->is_short)
-			pool_wake(process_slots_pool_at(node));
-		process_slots_pool_at(node)->is_short = false;
+	LIST_EACH(struct pool, pool, &slots->pools, link) {
+		if (pool->is_short)
+			pool_wake(pool);
+		pool->is_short = false;
 	}
 }
 
 /* The next pool in turn that has no process and may start one; NULL: there is none left to try. */
 static struct pool *next_to_grow(const struct process_slots *slots)
 {
-	LIST_FOREACH(node, &slots->pools) {
-		struct pool *pool = process_slots_pool_at(node);
-
+	LIST_EACH(struct pool, pool, &slots->pools, link)
 		if (pool->is_short && !pool->is_passed && pool_is_starved(pool) &&
 		    server_has_room(pool->server))
 			return pool;
-	}
 	return NULL;
 }
 
@@ -986,8 +942,8 @@ static void grow_starved(struct process_slots *slots)
 
 	if (!slots->is_short)
 		return;
-	LIST_FOREACH(node, &slots->pools)
-		process_slots_pool_at(node)->is_passed = false;
+	LIST_EACH(struct pool, each, &slots->pools, link)
+		each->is_passed = false;
 	while ((pool = next_to_grow(slots)) != NULL) {
 		pool->is_passed = true;
 		if (slots->ops->grow(pool) == REASON_NONE)
@@ -1001,10 +957,9 @@ void process_slots_note_gone(struct process_slots *slots, const struct upstream 
 	CHECK(!upstream->makes_room || slots->leaving > 0);
 	slots->leaving -= upstream->makes_room;
 	grow_starved(slots);
-	LIST_FOREACH(node, &slots->waiting) {
-		if (process_slots_pool_at(node)->awaited == upstream)
-			await_no_more(process_slots_pool_at(node));
-	}
+	LIST_EACH(struct pool, pool, &slots->waiting, link)
+		if (pool->awaited == upstream)
+			await_no_more(pool);
 	start_all(slots);
 	process_slots_note_idle(slots);
 }

@@ -170,9 +170,7 @@ void router_start_server(struct router *router, struct server *server)
 
 static void router_use_rules_in(struct list *pools)
 {
-	LIST_FOREACH_SAFE(node, pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH_SAFE(struct pool, pool, pools, link) {
 		pool_use_rules(pool);
 		tell_changes(pool, false);
 	}
@@ -197,9 +195,7 @@ static bool has_leg(const struct server *endpoint, const struct server *server)
 /* What the server says of itself is in what clients of its endpoints are told as well. */
 static void note_decision_in(struct list *pools, const struct server *server)
 {
-	LIST_FOREACH_SAFE(node, pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
+	LIST_EACH_SAFE(struct pool, pool, pools, link) {
 		if (pool->server == server || has_leg(pool->server, server))
 			pool_use_rules(pool);
 		if (pool->server == server)
@@ -258,25 +254,19 @@ void router_end_anonymous(struct router *router, enum reason reason)
 
 bool router_is_asking(const struct router *router)
 {
-	LIST_FOREACH(node, &router->sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
-
+	LIST_EACH(struct session, session, &router->sessions.sessions, link)
 		if (server_requests_of_calls(client_session_client(session)) > 0)
 			return true;
-	}
 	return false;
 }
 
 void router_hand_over(struct router *router)
 {
-	LIST_FOREACH(node, &router->slots.pools) {
-		LIST_FOREACH(at, &container_of(node, struct pool, link)->upstreams) {
-			struct upstream *upstream = container_of(at, struct upstream, link);
-
+	LIST_EACH(struct pool, pool, &router->slots.pools, link)
+		LIST_EACH(struct upstream, upstream, &pool->upstreams, link) {
 			listen_hand_over(upstream);
 			kept_pool_hand_over(upstream);
 		}
-	}
 }
 
 void router_end_waits(struct router *router, enum reason reason)
@@ -335,8 +325,8 @@ static size_t report_count_waiting(const struct client *client)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &client->calls)
-		count += container_of(node, struct call, link)->state == CALL_WAITING;
+	LIST_EACH(struct call, call, &client->calls, link)
+		count += call->state == CALL_WAITING;
 	return count;
 }
 
@@ -398,11 +388,8 @@ size_t report_restart(struct server *server)
 
 	server->restarts++;
 	backoff_forget_failures(&server->backoff);
-	LIST_FOREACH_SAFE(node, &server->children) {
-		struct child *child = container_of(node, struct child, link);
-
+	LIST_EACH_SAFE(struct child, child, &server->children, link)
 		if (child->state == CHILD_RUNNING)
 			count += upstream_restart(stdio_of_child(child));
-	}
 	return count;
 }

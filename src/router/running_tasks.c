@@ -74,8 +74,8 @@ static struct running_task *find_named(const struct upstream *upstream, struct j
 {
 	if (upstream->client == NULL)
 		return NULL;
-	LIST_FOREACH(node, &upstream->client->running_tasks) {
-		struct running_task *task = running_task_at(node);
+	LIST_EACH(struct running_task, running, &upstream->client->running_tasks, link) {
+		struct running_task *task = running;
 
 		if (task->child == upstream_child_number(upstream) &&
 		    slice_is_equal(task->task_id, id.text))
@@ -148,8 +148,8 @@ struct running_task *running_tasks_find(const struct upstream *upstream, struct 
 
 	if (upstream->client == NULL || scan_int(token, &number) < 0)
 		return NULL;
-	LIST_FOREACH(node, &upstream->client->running_tasks) {
-		struct running_task *task = running_task_at(node);
+	LIST_EACH(struct running_task, running, &upstream->client->running_tasks, link) {
+		struct running_task *task = running;
 
 		if (task->child == upstream_child_number(upstream) &&
 		    task->token == (uint64_t)number && task->client_token.n > 0)
@@ -214,10 +214,9 @@ static struct live_task *find(const struct upstream *upstream, struct slice id)
 {
 	if (upstream->tasks == NULL)
 		return NULL;
-	LIST_FOREACH(node, &upstream->tasks->all) {
-		if (slice_is_equal(task_at(node)->id, id))
-			return task_at(node);
-	}
+	LIST_EACH(struct live_task, live, &upstream->tasks->all, link)
+		if (slice_is_equal(live->id, id))
+			return live;
 	return NULL;
 }
 
@@ -317,10 +316,9 @@ bool live_tasks_has_some(const struct upstream *upstream)
 		return true;
 	if (upstream->tasks == NULL)
 		return false;
-	LIST_FOREACH(node, &upstream->tasks->all) {
-		if (task_at(node)->until_ms > clock_now_ms())
+	LIST_EACH(struct live_task, live, &upstream->tasks->all, link)
+		if (live->until_ms > clock_now_ms())
 			return true;
-	}
 	return false;
 }
 

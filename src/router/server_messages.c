@@ -228,8 +228,7 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 
-	LIST_FOREACH_SAFE(node, &upstream->pool->members) {
-		struct pool_member *member = container_of(node, struct pool_member, link);
+	LIST_EACH_SAFE(struct pool_member, member, &upstream->pool->members, link) {
 		struct client *client = member->client;
 		at_end(msg_unref) struct msg *msg = NULL;
 
@@ -248,8 +247,8 @@ static void take_cancelled(struct upstream *upstream, const struct envelope *env
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
 
-	LIST_FOREACH(node, &upstream->pool->members) {
-		const struct client *client = container_of(node, struct pool_member, link)->client;
+	LIST_EACH(struct pool_member, member, &upstream->pool->members, link) {
+		const struct client *client = member->client;
 		struct server_request *request =
 			server_request_find_of_server(client, upstream, id.text);
 

@@ -164,11 +164,11 @@ static void tell_withdrawn(struct server_request *request)
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
 				 const char *why)
 {
-	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		if (at(node)->upstream != upstream)
+	LIST_EACH_SAFE(struct server_request, request, &client->server_requests.all, link) {
+		if (request->upstream != upstream)
 			continue;
-		tell_withdrawn(at(node));
-		refuse(at(node), why);
+		tell_withdrawn(request);
+		refuse(request, why);
 	}
 }
 
@@ -330,11 +330,11 @@ static void ask(struct server_request *request, struct msg *msg)
 void server_request_release_held(struct client *client)
 {
 	CHECK(client->is_ready_to_be_asked);
-	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		at_end(msg_unref) struct msg *msg = take_held(at(node));
+	LIST_EACH_SAFE(struct server_request, request, &client->server_requests.all, link) {
+		at_end(msg_unref) struct msg *msg = take_held(request);
 
 		if (msg != NULL)
-			ask(at(node), msg);
+			ask(request, msg);
 	}
 }
 
@@ -461,10 +461,9 @@ struct server_request *server_request_find_of_server(const struct client *client
 						     const struct upstream *upstream,
 						     struct slice id)
 {
-	LIST_FOREACH(node, &client->server_requests.all) {
-		if (at(node)->upstream == upstream && value_is_same_id(at(node)->id, id))
-			return at(node);
-	}
+	LIST_EACH(struct server_request, request, &client->server_requests.all, link)
+		if (request->upstream == upstream && value_is_same_id(request->id, id))
+			return request;
 	return NULL;
 }
 
@@ -585,10 +584,7 @@ size_t server_requests_of_calls(const struct client *client)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &client->server_requests.all) {
-		const struct server_request *request =
-			container_of(node, struct server_request, link);
-
+	LIST_EACH(const struct server_request, request, &client->server_requests.all, link) {
 		CHECK(request->client == client);
 		count += request->call != NULL;
 	}

@@ -152,12 +152,9 @@ static void tell_upstream(struct upstream *upstream, struct slice method, struct
 static void tell_upstreams(struct pool *pool, const struct upstream *but, struct slice method,
 			   struct slice uri)
 {
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH(struct upstream, upstream, &pool->upstreams, link)
 		if (upstream != but && upstream_is_serving(upstream))
 			tell_upstream(upstream, method, uri);
-	}
 }
 
 /* A call that asks for it just now (`first`) may be the next subscriber. */
@@ -368,8 +365,7 @@ void subscribe_again(struct client *client)
 	struct pool *pool = client->pool;
 	struct subscriptions *all = &pool->subscriptions;
 
-	LIST_FOREACH_SAFE(node, &client->subscriptions.items) {
-		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+	LIST_EACH_SAFE(const struct text_set_item, item, &client->subscriptions.items, link) {
 		struct slice uri = slice_of(item->text, item->length);
 		struct subscription *subscription = subscriptions_find(all, uri);
 
@@ -387,14 +383,10 @@ void subscribe_again(struct client *client)
 
 void subscribe_replay(struct upstream *upstream)
 {
-	LIST_FOREACH(node, &upstream->pool->subscriptions.all) {
-		const struct subscription *subscription =
-			container_of(node, struct subscription, link);
-
+	LIST_EACH(const struct subscription, subscription, &upstream->pool->subscriptions.all, link)
 		if (subscription->first == NULL)
 			tell_upstream(upstream, SLICE_LIT("resources/subscribe"),
 				      subscription_uri(subscription));
-	}
 }
 
 /* ---- notification fanout ---- */
@@ -524,12 +516,9 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 				return true;
 		return false;
 	}
-	LIST_FOREACH(node, &set->items) {
-		const struct text_set_item *item = container_of(node, struct text_set_item, link);
-
+	LIST_EACH(const struct text_set_item, item, &set->items, link)
 		if (subscriptions_is_within(concern->uri, slice_of(item->text, item->length)))
 			return true;
-	}
 	return false;
 }
 
@@ -701,9 +690,8 @@ static void tell_update(struct pool *pool, struct slice uri)
 void notification_fanout_tell_updates(struct pool *pool)
 {
 	CHECK(!pool_is_shared(pool));
-	LIST_FOREACH(node, &pool_only_member(pool)->client->subscriptions.items) {
-		const struct text_set_item *item = container_of(node, struct text_set_item, link);
-
+	LIST_EACH(const struct text_set_item, item,
+		  &pool_only_member(pool)->client->subscriptions.items, link) {
 		tell_update(pool, slice_of(item->text, item->length));
 		if (pool->member_count == 0)
 			return; /* that has ended the session */

@@ -29,12 +29,9 @@ static struct item *item_at(struct list *node)
 
 static struct item *find(const struct url_pending *pending, uint64_t child, struct slice id)
 {
-	LIST_FOREACH(node, &pending->items) {
-		struct item *item = item_at(node);
-
+	LIST_EACH(struct item, item, &pending->items, link)
 		if (item->child == child && slice_is_equal(slice_of(item->id, item->length), id))
 			return item;
-	}
 	return NULL;
 }
 
@@ -87,9 +84,7 @@ void url_waiter_leave(struct url_waiter *waiter)
 
 static void tell_waiters(struct url_pending *pending, uint64_t child)
 {
-	LIST_FOREACH_SAFE(node, &pending->waiters) {
-		struct url_waiter *waiter = container_of(node, struct url_waiter, link);
-
+	LIST_EACH_SAFE(struct url_waiter, waiter, &pending->waiters, link) {
 		if (waiter->child != child || is_any_pending(pending, waiter))
 			continue;
 		url_waiter_leave(waiter);
@@ -145,10 +140,9 @@ bool url_pending_end(struct url_pending *pending, uint64_t child, struct slice i
 
 void url_pending_forget(struct url_pending *pending, uint64_t child)
 {
-	LIST_FOREACH_SAFE(node, &pending->items) {
-		if (item_at(node)->child == child)
-			drop(pending, item_at(node));
-	}
+	LIST_EACH_SAFE(struct item, item, &pending->items, link)
+		if (item->child == child)
+			drop(pending, item);
 	tell_waiters(pending, child);
 }
 

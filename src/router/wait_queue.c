@@ -114,12 +114,9 @@ static const struct wait_queue_ops share_ops = {
 
 static struct share *share_find(const struct fair_queue *queue, const void *fairness_key)
 {
-	LIST_FOREACH(node, &queue->shares) {
-		struct share *share = container_of(node, struct share, link);
-
+	LIST_EACH(struct share, share, &queue->shares, link)
 		if (share->fairness_key == fairness_key)
 			return share;
-	}
 	return NULL;
 }
 
@@ -153,9 +150,7 @@ struct waiter *fair_queue_find_excess(const struct fair_queue *queue, const void
 	size_t most = share_measure(share_find(queue, fairness_key), measure) + more;
 	const struct share *largest = NULL;
 
-	LIST_FOREACH(node, &queue->shares) {
-		const struct share *share = container_of(node, struct share, link);
-
+	LIST_EACH(const struct share, share, &queue->shares, link) {
 		if (share_measure(share, measure) <= most)
 			continue;
 		most = share_measure(share, measure);

@@ -127,12 +127,9 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 
 const struct shown_token *principal_token(const struct principal *principal, struct slice place)
 {
-	LIST_FOREACH(node, &principal->tokens) {
-		const struct shown_token *token = container_of(node, struct shown_token, link);
-
+	LIST_EACH(const struct shown_token, token, &principal->tokens, link)
 		if (slice_is_equal(slice_of(token->place, token->length), place))
 			return token;
-	}
 	return NULL;
 }
 

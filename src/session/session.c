@@ -258,9 +258,7 @@ static struct session *session_find_idle(const struct session_set *set, const st
 {
 	struct session *found = NULL;
 
-	LIST_FOREACH(node, &set->idle) {
-		struct session *session = container_of(node, struct session, idle_link);
-
+	LIST_EACH(struct session, session, &set->idle, idle_link) {
 		if (ends_in_ms(session) > 0 && session->holder->count < holder->count + 2)
 			continue;
 		if (found == NULL || session->holder->count > found->holder->count)
@@ -448,9 +446,7 @@ void session_set_renew(struct session_set *set, const struct session_conf *conf)
 	uint64_t was_replay_age_ms = set->conf.store.stream.replay_age_ms;
 
 	set->conf = *conf;
-	LIST_FOREACH(node, &set->sessions) {
-		struct session *session = container_of(node, struct session, link);
-
+	LIST_EACH(struct session, session, &set->sessions, link) {
 		if (timer_is_running(&session->age))
 			timer_continue(set->loop, &session->age, conf->max_age_ms,
 				       session_age_ms(session));

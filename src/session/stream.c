@@ -583,8 +583,9 @@ static void store_on_sweep(struct timer *timer)
 	struct store *store = container_of(timer, struct store, sweep);
 
 	for (int kind = 0; kind < STREAM_KINDS; kind++) {
-		LIST_FOREACH_SAFE(node, &store->budget.streams[kind])
-			stream_forget_old(container_of(node, struct stream_share, link)->stream);
+		LIST_EACH_SAFE(struct stream_share, stream_share, &store->budget.streams[kind],
+			       link)
+			stream_forget_old(stream_share->stream);
 	}
 	timer_start(store->loop, timer, store->conf->stream.replay_age_ms / SWEEPS_PER_AGE + 1);
 }
@@ -668,8 +669,8 @@ static void replay_store_forget_expired(struct replay_store *replay_store)
 
 struct slice replay_store_find_expired(const struct replay_store *replay_store, uint64_t number)
 {
-	LIST_FOREACH(node, &replay_store->expired) {
-		struct expired_stream *expired = container_of(node, struct expired_stream, link);
+	LIST_EACH(struct expired_stream, expired_stream, &replay_store->expired, link) {
+		struct expired_stream *expired = expired_stream;
 
 		if (expired->number == number)
 			return slice_of(expired->request_id, expired->request_id_length);
@@ -730,8 +731,8 @@ static void replay_store_renew(struct replay_store *replay_store, uint64_t was_a
 	const struct store *store = replay_store->store;
 	uint64_t now_ms = clock_now_ms();
 
-	LIST_FOREACH(node, &replay_store->streams) {
-		struct timer *expiry = &container_of(node, struct stored_stream, link)->expiry;
+	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link) {
+		struct timer *expiry = &stored->expiry;
 		uint64_t left_ms = expiry->due_ms > now_ms ? expiry->due_ms - now_ms : 0;
 
 		/* Each time it is a little later: not for nothing. */
@@ -802,9 +803,7 @@ struct stored_stream *replay_store_open(struct replay_store *replay_store, struc
 
 struct stored_stream *replay_store_find(const struct replay_store *replay_store, uint64_t number)
 {
-	LIST_FOREACH(node, &replay_store->streams) {
-		struct stored_stream *stored = container_of(node, struct stored_stream, link);
-
+	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link) {
 		if (stored->number == number) {
 			stored->refs++;
 			return stored;
@@ -821,9 +820,7 @@ static struct stored_stream *replay_store_find_least(const struct replay_store *
 {
 	struct stored_stream *first = NULL;
 
-	LIST_FOREACH(node, &replay_store->streams) {
-		struct stored_stream *stored = container_of(node, struct stored_stream, link);
-
+	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link) {
 		if (!stream_is_ended(&stored->stream))
 			continue;
 		if (stored->stream.count == 0)
@@ -891,9 +888,7 @@ static struct slice stored_stream_request_id(const struct stored_stream *stored)
 
 static void write_kept(const struct stream *stream, struct buf *out)
 {
-	LIST_FOREACH(node, &stream->kept) {
-		const struct stream_event *event = container_of(node, struct stream_event, link);
-
+	LIST_EACH(const struct stream_event, event, &stream->kept, link) {
 		buf_printf(out, "kept %d %" PRIu64 " ", (int)event->kind,
 			   clock_now_ms() - event->taken_at_ms);
 		buf_append_slice(out, event->msg->text);
@@ -946,14 +941,11 @@ void replay_store_write(const struct replay_store *replay_store, const struct st
 	buf_printf(out, "session %" PRIu32 " %" PRIu64 "\n", replay_store->epoch,
 		   replay_store->last_number);
 	stream_write(own, 0, true, slice_of(NULL, 0), out);
-	LIST_FOREACH(node, &replay_store->streams) {
-		const struct stored_stream *stored = container_of(node, struct stored_stream, link);
-
+	LIST_EACH(const struct stored_stream, stored, &replay_store->streams, link)
 		if (stream_is_ended(&stored->stream))
 			stream_write(&stored->stream, stored->number,
 				     stored_stream_is_known(stored),
 				     stored_stream_request_id(stored), out);
-	}
 }
 
 static void stream_read_kept(struct stream *stream, enum stream_kind kind, uint64_t age_ms,

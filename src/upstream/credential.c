@@ -102,9 +102,7 @@ static struct credential *find(const struct credentials *credentials, uint32_t n
 /* Those that somebody waits for are few: each has processes. */
 static void make_room(struct credentials *credentials)
 {
-	LIST_FOREACH_SAFE(node, &credentials->used) {
-		struct credential *credential = container_of(node, struct credential, used);
-
+	LIST_EACH_SAFE(struct credential, credential, &credentials->used, used) {
 		if (credentials->count < CREDENTIALS_MAX)
 			return;
 		if (list_is_empty(&credential->waits))
@@ -146,12 +144,9 @@ static void on_sweep(struct timer *timer)
 {
 	struct credentials *credentials = container_of(timer, struct credentials, sweep);
 
-	LIST_FOREACH_SAFE(node, &credentials->used) {
-		struct credential *credential = container_of(node, struct credential, used);
-
+	LIST_EACH_SAFE(struct credential, credential, &credentials->used, used)
 		if (list_is_empty(&credential->waits) && !is_known(credential))
 			credential_free(credential);
-	}
 	if (credentials->count > 0)
 		timer_start(credentials->loop, timer, SWEEP_MS);
 }
@@ -317,9 +312,8 @@ void credentials_use(struct credentials *credentials, struct fetch_client *clien
 	if (credentials->client == client)
 		return;
 	list_init(&waits);
-	LIST_FOREACH(node, &credentials->used) {
-		list_splice(&waits, &container_of(node, struct credential, used)->waits);
-	}
+	LIST_EACH(struct credential, credential, &credentials->used, used)
+		list_splice(&waits, &credential->waits);
 	credentials_fini(credentials);
 	credentials->client = client;
 	while (!list_is_empty(&waits)) {

@@ -180,12 +180,9 @@ static bool is_same_caller(const struct upstream_setup *one, const struct upstre
 static void trial_end(struct trial *trial)
 {
 	trial_set_state(trial, TRIAL_OVER);
-	LIST_FOREACH(node, &trial->waiters) {
-		struct trial_waiter *waiter = container_of(node, struct trial_waiter, link);
-
+	LIST_EACH(struct trial_waiter, waiter, &trial->waiters, link)
 		waiter->lacks_credential =
 			trial->lacks_credential && is_same_caller(waiter->of, &trial->setup);
-	}
 	timer_stop(&trial->retry);
 	timer_stop(&trial->deadline);
 	if (trial->upstream != NULL)
@@ -473,12 +470,9 @@ static void trial_on_retry(struct timer *timer)
 static struct trial *trial_find(const struct prestart *prestart, const struct server *server,
 				bool is_look)
 {
-	LIST_FOREACH(node, &prestart->trials) {
-		struct trial *trial = trial_at(node);
-
+	LIST_EACH(struct trial, trial, &prestart->trials, link)
 		if (trial->server == server && trial->is_look == is_look)
 			return trial;
-	}
 	return NULL;
 }
 
@@ -537,8 +531,8 @@ static void look_go_on(struct prestart *prestart)
 {
 	size_t running = 0;
 
-	LIST_FOREACH(node, &prestart->trials)
-		running += trial_at(node)->is_look && trial_at(node)->state != TRIAL_QUEUED;
+	LIST_EACH(struct trial, each, &prestart->trials, link)
+		running += each->is_look && each->state != TRIAL_QUEUED;
 	LIST_FOREACH(node, &prestart->trials) {
 		struct trial *trial = trial_at(node);
 
@@ -673,9 +667,7 @@ static struct upstream *warm_set_find_nearest(const struct warm_set *set)
 {
 	struct upstream *nearest = NULL;
 
-	LIST_FOREACH(node, &set->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
+	LIST_EACH(struct upstream, upstream, &set->upstreams, link) {
 		CHECK(upstream->state <= UPSTREAM_WARM);
 		if (nearest == NULL || upstream->state > nearest->state)
 			nearest = upstream;
@@ -685,8 +677,7 @@ static struct upstream *warm_set_find_nearest(const struct warm_set *set)
 
 struct upstream *prestart_take(struct prestart *prestart, const struct server *server)
 {
-	LIST_FOREACH(node, &prestart->warm) {
-		struct warm_set *set = container_of(node, struct warm_set, link);
+	LIST_EACH(struct warm_set, set, &prestart->warm, link) {
 		struct upstream *upstream;
 
 		if (set->server != server || list_is_empty(&set->upstreams))
@@ -716,12 +707,9 @@ static void warm_set_end(struct warm_set *set, enum reason reason)
 
 void prestart_drop_warm(struct prestart *prestart, const struct server *server, enum reason reason)
 {
-	LIST_FOREACH_SAFE(node, &prestart->warm) {
-		struct warm_set *set = container_of(node, struct warm_set, link);
-
+	LIST_EACH_SAFE(struct warm_set, set, &prestart->warm, link)
 		if (set->server == server)
 			warm_set_end(set, reason);
-	}
 }
 
 /* ---- all of them ---- */

@@ -600,13 +600,9 @@ static void upstream_end_leftover(struct upstream *upstream, uint64_t number)
 {
 	if (number == 0)
 		return;
-	LIST_FOREACH_SAFE(node, &upstream->leftovers) {
-		struct upstream_leftover *leftover =
-			container_of(node, struct upstream_leftover, link);
-
+	LIST_EACH_SAFE(struct upstream_leftover, leftover, &upstream->leftovers, link)
 		if (leftover->id == number)
 			end_leftover(leftover);
-	}
 }
 
 /* A response to no request in flight; a settling upstream may be waiting for it. */
