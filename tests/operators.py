@@ -21,6 +21,8 @@ SIMPLE = re.compile(r"^(\t+)([A-Za-z_*][^\n;{}]*);[ \t]*$", re.M)
 CALL = re.compile(r"(?:\(void\)!?)?([A-Za-z_]\w*)\((.*)\)$", re.S)
 NO_EXPRESSION = re.compile(r"(?:struct|union|enum|const|static|unsigned)\b|at_end\(|\w+ \**\w+|[A-Z_]+\(")
 THING = re.compile(r"(?<![\w.>])[a-z_]\w*(?:(?:->|\.)\w+)*(?![\w(])")
+DESCRIPTOR = re.compile(r"(?:(?:\b|_)fd|(?:fds|listeners)\)?\[\w+\])$")
+OPENS = r"\b%s =[ \n]*(?:\w*open\w*|\w+_fd|socket|accept4?|dup|memfd_create|signalfd|memory_file_\w+)\("
 POINTER = re.compile(r"\bstruct (\w+) \*(\w+)\b(?!\()")
 
 
@@ -142,9 +144,19 @@ def kept(text, head, begin, end):
         yield begin + match.start(), begin + match.end(), ""
 
 
+def is_descriptor(text, begin, end, at):
+    """Whether what stands before `at` is one, by its name or by where it is from."""
+    before = text[begin:at].rstrip()
+    name = re.search(r"[\w.>-]*$", before).group()
+    return bool(DESCRIPTOR.search(before) or name and re.search(OPENS % re.escape(name), text[begin:end]))
+
+
 def shifted(text, head, begin, end):
-    for match in re.finditer(r" (<|<=|>|>=|\+ 1|- 1)(?= |\b|[;)\]])", text[begin:end]):
+    """But 0 is no descriptor that anybody gets: those of the standard streams are open from the start (descriptors_fill_standard)."""
+    for match in re.finditer(r" (<|<=|>|>=|\+ 1|- 1)(?= |\b|[;)\]])( 0\b)?", text[begin:end]):
         old = match.group(1)
+        if match.group(2) and old in ("<", ">=") and is_descriptor(text, begin, end, begin + match.start()):
+            continue
         new = "" if old[0] in "+-" else old[0] if old[1:] else old + "="
         yield begin + match.start(1), begin + match.end(1), new
 
