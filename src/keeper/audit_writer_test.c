@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -156,6 +158,24 @@ static void half_a_line_is_ended(void **state)
 	tell(RECORD("a"));
 	run();
 	assert_string_equal(content(path), "{\"ti\n" RECORD("a"));
+}
+
+/* Records behind one that cannot be ended would be lost with it. */
+static void half_a_line_that_stays_is_refused(void **state)
+{
+	struct rlimit before, now;
+	struct error err = { ERROR_NONE, "" };
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, "{\"ti", 4), 4);
+	close(fd);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	now = (struct rlimit){ 4, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+	assert_int_equal(audit_writer_open(&writer, path, &err), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(strstr(err.text, "File too large"));
 }
 
 static void no_link_is_followed(void **state)
@@ -650,6 +670,7 @@ static void a_reader_may_come_later_and_go(void **state)
 static void a_flood_is_bounded(void **state)
 {
 	char lines[TEXT_LINE_BYTES];
+	struct pollfd polls[AUDIT_WRITER_POLLS];
 	size_t count = 0;
 	uint64_t next_ms;
 
@@ -666,6 +687,8 @@ static void a_flood_is_bounded(void **state)
 		assert_in_range(count, 1, 20000);
 	}
 	assert_in_range(count, 10000, 11000); /* of 40 MiB, and what is in the pipe */
+	audit_writer_poll_fill(&writer, polls);
+	assert_int_equal(polls[0].fd, -1);
 	wait_ms(1000);
 	assert_int_equal(audit_writer_run(&writer), now_ms);
 }
@@ -676,6 +699,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_is_appended_to, begin, end),
 		cmocka_unit_test_setup_teardown(records_are_gathered, begin, end),
 		cmocka_unit_test_setup_teardown(half_a_line_is_ended, begin, end),
+		cmocka_unit_test_setup_teardown(half_a_line_that_stays_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(no_link_is_followed, begin, end),
 		cmocka_unit_test_setup_teardown(only_records_are_written, begin, end),
 		cmocka_unit_test_setup_teardown(a_long_line_in_pieces_is_none, begin, end),

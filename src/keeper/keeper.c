@@ -1031,7 +1031,6 @@ static void keeper_take_over(struct keeper *keeper)
 static int keeper_start(struct keeper *keeper, struct error *err)
 {
 	const struct config *config = keeper_config(keeper);
-	const struct config *table = &keeper->slots.table;
 	struct handover *from = &keeper->upgrade->from;
 
 	descriptors_fill_standard();
@@ -1052,7 +1051,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	if (certificates_init(&keeper->certificates, config, NULL, err) < 0)
 		return -1;
-	keeper->certificates.running = table; /* whoever reads them again */
+	keeper->certificates.running = &keeper->slots.table; /* whoever reads them again */
 	/* The keeper has the secrets of all children: none of them may read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -1062,7 +1061,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		if (helper_process_init(&keeper->helpers[i], (enum ipc_helper)i, config,
 					keeper->programs, err) < 0)
 			return -1;
-	if (launch_init(&keeper->launch, table, SERVERS_MAX, err) < 0)
+	if (launch_init(&keeper->launch, &keeper->slots.table, SERVERS_MAX, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch, from);
 	launch_note_signals(&keeper->launch);

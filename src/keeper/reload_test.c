@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +43,7 @@ static struct helper_process fetcher;
 static struct certificates certificates;
 static struct audit_writer audit;
 static struct announcement announcement;
-static const struct notify notify = { .fd = -1 };
+static struct notify notify = { .fd = -1 };
 static int log_fd, gateway_config;
 static int *listeners; /* none is a socket but where a test says so */
 static struct reload reload;
@@ -442,6 +443,38 @@ static void the_next_configuration_is_that_of_all_parts(void **state)
 	assert_int_equal(count_logged("server=b in_force="), 1);
 	assert_int_equal(count_logged("reload_used"), 0);
 	assert_true(text_stores.items[IPC_TEXT_PINS].is_used);
+	assert_ptr_equal(certificates.config, server_slots_config(&slots));
+}
+
+/* When it begins, which is before anything is read, and how it ended. */
+static void systemd_is_told(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char text[128] = "";
+
+	strcpy(address.sun_path, filled("@/notify"));
+	assert_int_equal(bind(manager, (struct sockaddr *)&address, sizeof(address)), 0);
+	setenv("NOTIFY_SOCKET", address.sun_path, 1);
+	notify_init(&notify);
+	begin_with(ONE);
+	for (uint64_t i = 1; i <= 2; i++) {
+		put(file, i == 1 ? TWO : BAD);
+		order(i);
+		if (i == 1) {
+			hear_config(2);
+			judge(true);
+		}
+		hear_report(i, i == 1);
+		text[recv(manager, text, sizeof(text) - 1, 0)] = '\0';
+		assert_string_equal(text, "RELOADING=1\nMONOTONIC_USEC=1000000000");
+		text[recv(manager, text, sizeof(text) - 1, 0)] = '\0';
+		assert_true(strncmp(text, "READY=1\nSTATUS=", 15) == 0);
+		assert_int_equal(recv(manager, text, sizeof(text), 0), -1);
+	}
+	close(notify.fd);
+	notify.fd = -1;
+	close(manager);
 }
 
 static void what_cannot_be_kept_is_refused(void **state)
@@ -1272,6 +1305,21 @@ static void certificates_are_read_again_after_a_verdict(void **state)
 	assert_true(hears_nothing());
 }
 
+static void a_set_that_is_not_whole_is_none(void **state)
+{
+	ino_t in_use;
+
+	begin_with_certificates();
+	certificates_set_gateway(&certificates);
+	in_use = hear_file();
+	assert_int_equal(unlink(filled("@/key")), 0);
+	certificates_reload(&certificates);
+	assert_int_equal(count_logged("certificates_refused"), 1);
+	assert_true(hears_nothing());
+	certificates_set_gateway(&certificates);
+	assert_int_equal(hear_file(), in_use);
+}
+
 /* With the listeners that are opened for it, and by the places in it. */
 static void certificates_come_with_another_listen(void **state)
 {
@@ -1302,6 +1350,8 @@ static void certificates_come_with_another_listen(void **state)
 		assert_int_equal(hear(IPC_CERTIFICATE, NULL).certificate.is_next, 0);
 	hear(IPC_CERTIFICATES_END, NULL);
 	assert_true(hears_nothing());
+	/* Links that servers of the configuration before could have made are not followed later, either. */
+	assert_ptr_equal(certificates.running, &slots.table);
 	listeners_stop(server_slots_config(&slots), listeners);
 }
 
@@ -1313,6 +1363,7 @@ int main(void)
 		TEST(what_is_judged_good_is_used),
 		TEST(each_change_of_a_server_is_told),
 		TEST(the_next_configuration_is_that_of_all_parts),
+		TEST(systemd_is_told),
 		TEST(what_cannot_be_kept_is_refused),
 		TEST(the_log_and_the_audit_go_elsewhere),
 		TEST(an_answer_takes_the_place_of_the_one_before),
@@ -1340,6 +1391,7 @@ int main(void)
 		TEST(certificates_wait_for_the_next_gateway),
 		TEST(the_next_gateway_gets_the_set_in_use),
 		TEST(certificates_are_read_again_after_a_verdict),
+		TEST(a_set_that_is_not_whole_is_none),
 		TEST(certificates_come_with_another_listen),
 	};
 
