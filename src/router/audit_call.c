@@ -109,7 +109,7 @@ static bool add_name(enum permission_kind kind, struct json name, void *arg)
 
 	if (name.type == JSON_ABSENT || has_field(texts, named_by[kind]))
 		return true;
-	if (name.type != JSON_STRING || scan_read_string(name, decoded, &text) < 0)
+	if (scan_read_string(name, decoded, &text) < 0)
 		text = name.text;
 	audit_call_add_text(texts, named_by[kind], text);
 	return true;

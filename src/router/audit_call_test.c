@@ -320,6 +320,7 @@ static void a_required_record_comes_first_or_the_call_does_not(void **state)
 	assert_true(audit_call_may_begin(call));
 	written();
 	ASSERT_HAS(",\"event\":\"begin\",\"verdict\":\"allowed\",\"revision\"");
+	ASSERT_HAS(",\"tool\":\"a\"");
 	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "timeout" });
 	written();
 	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"failed\",\"reason\":\"timeout\"");

@@ -394,15 +394,24 @@ static void nothing_is_told_of_listening(void **state)
 static void what_a_server_calls_itself_is_one_line(void **state)
 {
 	struct asker *asker = ask(ASK_TOOL("1", CAN, ""));
+	char *given;
 
 	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
 	says(process(0), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
 			 "'capabilities':{'tools':{}},'serverInfo':{'name':'s',\r'version':'1'}}}");
 	hears(process(0), INITIALIZED);
 	hears(process(0), CALLED("2"));
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	assert_non_null(strstr(buf_terminate(&asker->response),
+			       q("'_meta':{'io.modelcontextprotocol/serverInfo':{'name':'s',")));
+	assert_null(strchr(buf_terminate(&asker->response), '\r'));
+	asker = try_again(given, "{'r1':{'action':'decline'}}");
+	reads_one(0); /* the answer */
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'content':[]}}");
 	assert_non_null(strstr(buf_terminate(&asker->response), "serverInfo"));
 	assert_null(strchr(buf_terminate(&asker->response), '\r'));
+	free(given);
 }
 
 static size_t count_bars(struct asker *asker)

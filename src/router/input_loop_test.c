@@ -287,17 +287,26 @@ static void malformed_rounds_fail_the_call(void **state)
 
 static void questions_have_a_limit(void **state)
 {
-	struct front *front = call_of(begin_asked());
-	struct buf text = { 0 };
+	struct member *member = begin_asked();
 
-	buf_append_str(&text, "{'jsonrpc':'2.0','id':2,'result':{'resultType':'input_required',"
-			      "'inputRequests':{'0':" FORM);
-	for (int i = 1; i <= 32; i++)
-		buf_printf(&text, ",'%d':" FORM, i);
-	buf_append_str(&text, "}}}");
-	says(process(0), buf_terminate(&text));
-	is_failed(front, REASON_CHILD_PROTOCOL_ERROR);
-	buf_fini(&text);
+	for (int count = 32; count <= 33; count++) {
+		struct front *front = call_of(member);
+		struct buf text = { 0 };
+
+		buf_printf(&text,
+			   "{'jsonrpc':'2.0','id':%d,'result':{'resultType':'input_required',"
+			   "'inputRequests':{'0':" FORM,
+			   count - 30);
+		for (int i = 1; i < count; i++)
+			buf_printf(&text, ",'%d':" FORM, i);
+		buf_append_str(&text, "}}}");
+		says(process(0), buf_terminate(&text));
+		if (count == 32)
+			is_open(front);
+		else
+			is_failed(front, REASON_CHILD_PROTOCOL_ERROR);
+		buf_fini(&text);
+	}
 }
 
 /* DEF-11: what a client answers is kept until all is answered, and is then sent at once. */

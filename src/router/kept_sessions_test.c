@@ -462,6 +462,10 @@ static void long_pools_take_no_room(void **state)
 	assert_int_equal(count_logged("sessions_unsaved"), 1);
 	next_gateway();
 	assert_int_equal(count_pools(), 18);
+	/* No process of theirs has come. */
+	kept_pools_forget_idle(&kept->pools);
+	kept->pools.on_change(&kept->pools, false);
+	assert_int_equal(count_pools(), 0);
 }
 
 /* What the gateway before has left, and whether its process is used without another handshake. */

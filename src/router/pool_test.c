@@ -406,10 +406,12 @@ static void queue_is_shared_fairly(void **state)
 	notify(a->client, CANCELLED("1"));
 	memset(text + strlen(text), 'x', 4000);
 	strcpy(text + 4000, "'}}");
-	servers[0].conf.queue_max = 7000;
+	servers[0].conf.queue_max = 2 * strlen(text) - 1;
 	many[0] = request(a->client, text);
 	is_open(many[0]);
 	is_failed(request(a->client, text), REASON_OVER_LIMIT);
+	servers[0].conf.queue_max++;
+	is_open(request(a->client, text));
 	servers[0].conf.queue_max = 4050;
 	is_open(request(b->client, CALL("2")));
 	is_failed(many[0], REASON_OVER_LIMIT);
