@@ -29,6 +29,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -143,6 +147,7 @@ static void daemon_main(void)
 	struct config *config = make_config();
 	struct programs programs;
 	struct rlimit limit;
+	int code;
 
 	open_programs(&programs);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -160,7 +165,12 @@ static void daemon_main(void)
 	setenv("SECRET_OF_THE_DAEMON", "not-for-children", 1);
 	setenv("LISTEN_FDS", "0", 1);
 	setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x", 1);
-	_exit(keeper_run(&config, NULL, &programs, &(struct upgrade){ .output = -1 }));
+	code = keeper_run(&config, NULL, &programs, &(struct upgrade){ .output = -1 });
+#ifdef __SANITIZE_ADDRESS__
+	config_free(&config);
+	__lsan_do_leak_check(); /* does not return if anything was left that nobody could free */
+#endif
+	_exit(code);
 }
 
 #define start(gateway, script) start_named(#gateway, script)
@@ -311,7 +321,6 @@ static void stop_and_expect(int exit_code)
 	assert_int_equal(count_logged(" reaper_failed "), 0);
 }
 
-/* Ends of pipes that the daemon has; 0 where they cannot be seen. */
 /* Those that the daemon has of what begins so; 0 as well where they are hidden. */
 static size_t count_descriptors(const char *kind)
 {
@@ -1510,6 +1519,7 @@ static void reaper_is_replaced(void **state)
 {
 	pid_t first, second = 0;
 	int64_t end = now_ms() + WAIT_MS;
+	size_t count;
 
 	daemon_.hides_cgroups =
 		true; /* by their cgroups it would find them without having been told */
@@ -1524,6 +1534,7 @@ static void reaper_is_replaced(void **state)
 		assert_true(now_ms() < end);
 		pause_ms(2);
 	}
+	count = count_descriptors("");
 	assert_int_equal(kill(first, SIGKILL), 0);
 	while (second == 0 || second == first) {
 		assert_true(now_ms() < end);
@@ -1533,6 +1544,7 @@ static void reaper_is_replaced(void **state)
 	/* The keeper hears this after it has told the new one, which reads it even if the keeper has gone by then. */
 	assert_int_equal(kill(daemon_.pid, SIGHUP), 0);
 	wait_for_log(" signal ");
+	assert_int_equal(count_descriptors(""), count);
 	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
 	wait_for_end();
 	assert_nothing_left();

@@ -128,6 +128,10 @@ static struct launch_verdict run(char *text_r, size_t size)
 
 	assert_int_equal(launch_start(&launch, &launch.specs[0], &reaper, -1, &launched, &error),
 			 0);
+	/* What is said of it is little; messages are not. */
+	assert_int_equal(fcntl(launched.fds[0], F_GETPIPE_SZ), 256 * 1024);
+	assert_int_equal(fcntl(launched.fds[1], F_GETPIPE_SZ), 256 * 1024);
+	assert_in_range(fcntl(launched.fds[2], F_GETPIPE_SZ), 1, 64 * 1024);
 	close(launched.fds[0]);
 	for (;;) {
 		struct pollfd out = { .fd = launched.fds[1], .events = POLLIN };
