@@ -922,7 +922,7 @@ static char *metadata_address(const char *text, size_t at)
 			  at == 0 ? (int)path.n : 0, path.n > 0 ? path.p : "");
 }
 
-static struct slice origin_of(struct slice text)
+static struct slice server_part(struct slice text)
 {
 	struct url url;
 
@@ -936,8 +936,8 @@ static struct slice origin_of(struct slice text)
  */
 static const char *difference(struct slice resource, struct slice url)
 {
-	struct slice a = origin_of(resource);
-	struct slice b = origin_of(url);
+	struct slice a = server_part(resource);
+	struct slice b = server_part(url);
 	struct slice path = slice_of(resource.p + a.n, resource.n - a.n);
 	struct slice own = slice_of(url.p + b.n, url.n - b.n);
 

@@ -29,8 +29,8 @@ struct pipe_state {
 struct spawned {
 	const struct spawned_ops *ops;
 	struct spawner *spawner;
-	uint64_t
-		id; /* never reused by a gateway of this keeper; the next one knows the process by it, too */
+	/* Never reused by a gateway of this keeper; the next one knows the process by it, too. */
+	uint64_t id;
 };
 
 struct spawned_ops {

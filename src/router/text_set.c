@@ -111,7 +111,7 @@ struct slice text_set_spell(struct json written, struct buf *room)
 
 void text_set_push(struct text_set *set, struct slice text)
 {
-	while (set->count > 0 && !text_set_has_room(set, text.n)) {
+	while (text.n <= TEXT_SET_BYTES_MAX && !text_set_has_room(set, text.n)) {
 		const struct text_set_item *first =
 			container_of(set->items.next, struct text_set_item, link);
 

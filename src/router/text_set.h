@@ -39,7 +39,7 @@ uint64_t text_set_key(struct slice text);
 bool text_set_has(const struct text_set *set, uint64_t key, struct slice text);
 /* Adds a copy. False: it is already there, or there is no room. */
 bool text_set_add(struct text_set *set, struct slice text);
-/* Adds a copy, unless it is there. Of very many the oldest are forgotten. */
+/* Adds a copy, unless it is there or too long. Of very many the oldest are forgotten. */
 void text_set_push(struct text_set *set, struct slice text);
 /* Returns whether it was there. */
 bool text_set_remove(struct text_set *set, struct slice text);

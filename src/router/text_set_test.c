@@ -98,6 +98,9 @@ static void new_ones_push_out_the_oldest(void **state)
 	text_set_push(&set, SLICE_LIT("third")); /* it makes room, but is there */
 	assert_true(!has("second") && has("third"));
 	assert_int_equal(set.count, TEXT_SET_MAX - 1);
+	/* One that is too long, and so not read. */
+	text_set_push(&set, slice_of("third", TEXT_SET_BYTES_MAX + 1));
+	assert_int_equal(set.count, TEXT_SET_MAX - 1);
 }
 
 /* One spelling stands for all that JSON has; what is no string is the empty text. */
