@@ -198,6 +198,10 @@ int scan_read_string(struct json value, struct buf *room, struct slice *text_r) 
  */
 typedef int scan_member_fn(struct slice name, struct json value, void *arg);
 void scan_members(struct slice object, scan_member_fn *on_member, void *arg);
+/* The same, between the braces of an object that is appended to `out`: of what on_member appends. */
+void scan_members_into(struct buf *out, struct slice object, scan_member_fn *on_member, void *arg);
+/* As scan_read_string, of such a name. */
+int scan_read_name(struct slice name, struct buf *room, struct slice *name_r) must_check;
 
 /* The argument of on_token. Members and elements are one level deeper than their container. */
 enum scan_token_kind {

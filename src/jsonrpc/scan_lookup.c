@@ -381,6 +381,21 @@ void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
 	}
 }
 
+void scan_members_into(struct buf *out, struct slice object, scan_member_fn *on_member, void *arg)
+{
+	buf_append_char(out, '{');
+	scan_members(object, on_member, arg);
+	buf_append_char(out, '}');
+}
+
+int scan_read_name(struct slice name, struct buf *room, struct slice *name_r)
+{
+	bool has_escape = memchr(name.p, '\\', name.n) != NULL;
+	struct json quoted = { JSON_STRING, has_escape, slice_of(name.p - 1, name.n + 2) };
+
+	return scan_read_string(quoted, room, name_r);
+}
+
 /* At a quote: the string that begins there, and in *after_r what follows it; -1: it does not end. */
 static int lookup_string(const char *p, const char *end, struct scan_token *token_r,
 			 const char **after_r)

@@ -78,14 +78,14 @@ struct reference {
 
 static int visit_reference_member(struct slice name, struct json value, void *arg)
 {
-	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
 	struct reference *reference = arg;
-	at_end(buf_fini) struct buf plain = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice meant;
 
-	reference->goes_on = scan_decode_string(quoted, &plain) == 0;
-	if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("name")))
+	reference->goes_on = scan_read_name(name, &room, &meant) == 0;
+	if (slice_is_equal_nocase(meant, SLICE_LIT("name")))
 		reference->goes_on &= reference->visit(PERMISSION_PROMPT, value, reference->arg);
-	else if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("uri")))
+	else if (slice_is_equal_nocase(meant, SLICE_LIT("uri")))
 		reference->goes_on &= reference->visit(PERMISSION_TEMPLATE, value, reference->arg);
 	return reference->goes_on ? 0 : -1;
 }

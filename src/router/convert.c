@@ -538,9 +538,7 @@ static void copy_meta(struct renewal *renewal, struct slice name, struct json me
 	at_end(buf_fini) struct buf inside = { 0 };
 	struct renewal inner = { .out = &inside };
 
-	buf_append_char(&inside, '{');
-	scan_members(meta.text, copy_meta_member, &inner);
-	buf_append_char(&inside, '}');
+	scan_members_into(&inside, meta.text, copy_meta_member, &inner);
 	if (inside.len > 2 || meta.text.n <= 2)
 		write_member(renewal->out, name, buf_slice(&inside));
 }
@@ -579,9 +577,7 @@ static int copy_tool(struct slice tool, void *arg)
 		buf_append_slice(out, tool);
 		return 0;
 	}
-	buf_append_char(out, '{');
-	scan_members(tool, copy_tool_member, out);
-	buf_append_char(out, '}');
+	scan_members_into(out, tool, copy_tool_member, out);
 	return 0;
 }
 

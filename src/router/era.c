@@ -46,13 +46,10 @@ static bool resembles_one(struct slices names, struct slice name)
 /* A name counts as what it means to readers that decode escapes or ignore case. SEC-41 */
 static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 {
-	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
-	at_end(buf_fini) struct buf plain = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice meant;
 
-	if (memchr(name.p, '\\', name.n) == NULL)
-		return resembles_one(rebuild->dropped, name);
-	return scan_decode_string(quoted, &plain) < 0 ||
-	       resembles_one(rebuild->dropped, buf_slice(&plain));
+	return scan_read_name(name, &room, &meant) < 0 || resembles_one(rebuild->dropped, meant);
 }
 
 static void copy_members(struct rebuild *rebuild, struct slice object);
@@ -147,19 +144,25 @@ size_t era_split_plain_result(const struct method *method, struct slice result, 
 	return count;
 }
 
-void era_append_result(struct buf *out, const struct method *method, struct slice result,
-		       struct slice info)
+/* The rest of an object that has begun: what is copied of the server's, with `info` in its _meta if it is a result. */
+static void append_rest(struct buf *out, struct slice object, struct slices dropped,
+			struct slice info, bool is_result)
 {
-	struct rebuild rebuild = { .out = out,
-				   .dropped = { kind_names, ARRAY_LEN(kind_names) },
-				   .info = info,
-				   .is_result = true };
+	struct rebuild rebuild = {
+		.out = out, .dropped = dropped, .info = info, .is_result = is_result
+	};
 
-	buf_append_slice(out, kind_of(method));
-	copy_members(&rebuild, result);
+	copy_members(&rebuild, object);
 	if (!rebuild.has_meta && info.n > 0)
 		append_meta(out, SLICE_LIT("{}"), info);
 	buf_append_char(out, '}');
+}
+
+void era_append_result(struct buf *out, const struct method *method, struct slice result,
+		       struct slice info)
+{
+	buf_append_slice(out, kind_of(method));
+	append_rest(out, result, (struct slices){ kind_names, ARRAY_LEN(kind_names) }, info, true);
 }
 
 /*
@@ -203,16 +206,8 @@ static void append_passed_kind(struct buf *out, const struct method *method, str
 void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
 			      struct slice info, struct slice state, bool is_private)
 {
-	struct rebuild rebuild = { .out = out,
-				   .dropped = { kind_names, ARRAY_LEN(kind_names) },
-				   .info = info,
-				   .is_result = true };
-
 	append_passed_kind(out, method, result, state, is_private);
-	copy_members(&rebuild, result);
-	if (!rebuild.has_meta && info.n > 0)
-		append_meta(out, SLICE_LIT("{}"), info);
-	buf_append_char(out, '}');
+	append_rest(out, result, (struct slices){ kind_names, ARRAY_LEN(kind_names) }, info, true);
 }
 
 /* Whether the result says what a client is to be told about keeping it. MOD-RES-03, -04 */
@@ -290,10 +285,6 @@ void era_append_task(struct buf *out, const char *kind, struct slice result, str
 	static const struct slice names[] = { SLICE("resultType"), SLICE("cacheScope"),
 					      SLICE("taskId"),     SLICE("inputRequests"),
 					      SLICE("_meta"),      SLICE("requestState") };
-	struct rebuild rebuild = { .out = out,
-				   .dropped = { names, ARRAY_LEN(names) },
-				   .info = info,
-				   .is_result = kind != NULL };
 	struct json requests = scan_member(result, SLICE_LIT("inputRequests"));
 
 	buf_append_char(out, '{');
@@ -303,10 +294,7 @@ void era_append_task(struct buf *out, const char *kind, struct slice result, str
 		write_member(out, SLICE_LIT("taskId"), id);
 	if (requests.type == JSON_OBJECT)
 		append_or(out, "inputRequests", requests, true, NULL);
-	copy_members(&rebuild, result);
-	if (!rebuild.has_meta && info.n > 0)
-		append_meta(out, SLICE_LIT("{}"), info);
-	buf_append_char(out, '}');
+	append_rest(out, result, (struct slices){ names, ARRAY_LEN(names) }, info, kind != NULL);
 }
 
 /*
@@ -344,11 +332,10 @@ static int passed_code(struct json written)
 static void append_error(struct buf *out, struct slice error, int code)
 {
 	static const struct slice names[] = { SLICE("code") };
-	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
 
 	buf_printf(out, "{\"code\":%d", code);
-	copy_members(&rebuild, error);
-	buf_append_char(out, '}');
+	append_rest(out, error, (struct slices){ names, ARRAY_LEN(names) }, slice_of(NULL, 0),
+		    false);
 }
 
 void era_append_passed_error(struct buf *out, struct slice error, int *code_r)
@@ -449,12 +436,10 @@ static const struct slice tasks = SLICE("io.modelcontextprotocol/tasks");
 
 static bool is_meant(struct slice name, struct slice wanted)
 {
-	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
-	at_end(buf_fini) struct buf plain = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice meant;
 
-	if (memchr(name.p, '\\', name.n) == NULL)
-		return slice_is_equal(name, wanted);
-	return scan_decode_string(quoted, &plain) < 0 || slice_is_equal(buf_slice(&plain), wanted);
+	return scan_read_name(name, &room, &meant) < 0 || slice_is_equal(meant, wanted);
 }
 
 static int copy_extension(struct slice name, struct json value, void *arg)
@@ -486,16 +471,12 @@ bool task_extension_is_declared(struct slice capabilities)
 
 void task_extension_append_others(struct buf *out, struct slice extensions)
 {
-	buf_append_char(out, '{');
-	scan_members(extensions, copy_extension, out);
-	buf_append_char(out, '}');
+	scan_members_into(out, extensions, copy_extension, out);
 }
 
 void task_extension_append_without(struct buf *out, struct slice capabilities)
 {
-	buf_append_char(out, '{');
-	scan_members(capabilities, copy_capability, out);
-	buf_append_char(out, '}');
+	scan_members_into(out, capabilities, copy_capability, out);
 }
 
 /* ---- what a server offers ---- */
@@ -571,9 +552,7 @@ static int copy_shareable(struct slice name, struct json value, void *arg)
 		splice_append(share->out, value.text, NULL, 0, SPLICE_ONE_LINE);
 		return 0;
 	}
-	buf_append_char(share->out, '{');
-	scan_members(value.text, copy_shareable, &inner);
-	buf_append_char(share->out, '}');
+	scan_members_into(share->out, value.text, copy_shareable, &inner);
 	return 0;
 }
 
@@ -583,9 +562,7 @@ struct msg *server_capabilities_share(struct slice result, bool has_logging)
 	struct share share = { .out = &out, .has_logging = has_logging };
 	struct buf text = { 0 };
 
-	buf_append_char(&out, '{');
-	scan_members(result, copy_shareable, &share);
-	buf_append_char(&out, '}');
+	scan_members_into(&out, result, copy_shareable, &share);
 	write_result(&text, SLICE_LIT("0"), buf_slice(&out));
 	return msg_new_take(&text);
 }

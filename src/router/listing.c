@@ -99,9 +99,7 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 	struct slice result = env->result.text;
 
 	buf_append_slice(&convert->text, slice_between(env->text.p, result.p));
-	buf_append_char(&convert->text, '{');
-	scan_members(result, listing_take_member, filter);
-	buf_append_char(&convert->text, '}');
+	scan_members_into(&convert->text, result, listing_take_member, filter);
 	return filter->is_changed ? convert_finish(convert, env, result) : env;
 }
 
@@ -412,11 +410,10 @@ struct saying {
 
 static bool listing_is_called(struct slice written, struct slice name)
 {
-	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
-	at_end(buf_fini) struct buf plain = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice meant;
 
-	return scan_decode_string(quoted, &plain) == 0 &&
-	       text_is_lookalike(buf_slice(&plain), name);
+	return scan_read_name(written, &room, &meant) == 0 && text_is_lookalike(meant, name);
 }
 
 static int add_info(struct slice written, struct json value, void *arg)
@@ -549,9 +546,7 @@ static const struct envelope *without_withheld(struct convert *convert, const st
 	if (is_whole)
 		return response;
 	buf_append_slice(&convert->text, slice_between(response->text.p, result.p));
-	buf_append_char(&convert->text, '{');
-	scan_members(result, put_shown, &withholding);
-	buf_append_char(&convert->text, '}');
+	scan_members_into(&convert->text, result, put_shown, &withholding);
 	return convert_finish(convert, response, result);
 }
 

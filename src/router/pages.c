@@ -488,17 +488,17 @@ static bool could_be(struct slice decoded, struct slice name)
 
 static int look_at_name(struct slice written, not_used struct json value, void *arg)
 {
-	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
 	struct find *find = arg;
-	at_end(buf_fini) struct buf decoded = { 0 };
+	at_end(buf_fini) struct buf room = { 0 };
+	struct slice meant;
 
 	if (slice_is_equal(written, find->name)) {
 		find->is_ambiguous |= find->is_found;
 		find->is_found = true;
 	} else if (!listing_kind_may_fold(written, &find->folded)) {
 		find->is_ambiguous = true;
-	} else if (scan_decode_string(quoted, &decoded) == 0) {
-		find->is_ambiguous |= could_be(buf_slice(&decoded), find->name);
+	} else if (scan_read_name(written, &room, &meant) == 0) {
+		find->is_ambiguous |= could_be(meant, find->name);
 	}
 	return 0;
 }
