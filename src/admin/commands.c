@@ -107,7 +107,6 @@ static void order_on_timeout(struct timer *timer)
 
 static const struct http_exchange_ops order_ops = {
 	.on_body = order_on_body,
-	.on_room = answer_ignore_room,
 	.on_gone = order_on_gone,
 };
 

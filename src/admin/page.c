@@ -100,11 +100,6 @@ static void viewer_on_body(struct http_exchange *exchange, not_used struct slice
 	viewer_take(viewer, buf_slice(&event));
 }
 
-static void viewer_on_room(not_used struct http_exchange *exchange)
-{
-	/* The next snapshot comes in time. */
-}
-
 static void viewer_on_gone(struct http_exchange *exchange, not_used enum reason reason)
 {
 	struct viewer *viewer = container_of(exchange, struct viewer, exchange);
@@ -120,7 +115,6 @@ static void viewer_on_gone(struct http_exchange *exchange, not_used enum reason 
 
 static const struct http_exchange_ops viewer_ops = {
 	.on_body = viewer_on_body,
-	.on_room = viewer_on_room,
 	.on_gone = viewer_on_gone,
 };
 

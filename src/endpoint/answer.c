@@ -53,10 +53,6 @@ void answer_append_fields(struct buf *out, const struct answer *answer)
 		buf_append_slice(out, parts[i]);
 }
 
-void answer_ignore_room(not_used struct http_exchange *exchange)
-{
-}
-
 static void answer_send(const struct answer *answer, int status, struct slice more_fields,
 			const struct slice *parts, size_t count)
 {

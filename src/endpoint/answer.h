@@ -32,9 +32,6 @@ struct answer {
 /* Appends the resulting header lines: CORS, the session id. FRONT-HTTP-14. */
 void answer_append_fields(struct buf *out, const struct answer *answer);
 
-/* For http_exchange on_room, of exchanges that write nothing or their whole answer at once. */
-void answer_ignore_room(struct http_exchange *exchange);
-
 /* Sends no body; `fields` are additional header lines. */
 void answer_empty(const struct answer *answer, int status, struct slice fields);
 /* Sends JSON that is not JSON-RPC, with additional header lines. */

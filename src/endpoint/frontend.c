@@ -222,7 +222,6 @@ static void turn_on_gone(struct http_exchange *exchange, not_used enum reason re
 
 static const struct http_exchange_ops turn_ops = {
 	.on_body = pending_auth_on_body,
-	.on_room = answer_ignore_room,
 	.on_gone = turn_on_gone,
 };
 
@@ -272,7 +271,6 @@ static void ask_cluster(struct pending_auth *pending, const struct access *acces
 
 static const struct http_exchange_ops pending_auth_ops = {
 	.on_body = pending_auth_on_body,
-	.on_room = answer_ignore_room,
 	.on_gone = pending_auth_on_gone,
 };
 

@@ -1023,7 +1023,6 @@ static uint64_t sse_post_caller(const struct http_exchange *exchange)
 static const struct http_exchange_ops post_ops = {
 	.on_body = sse_post_on_body,
 	.caller = sse_post_caller,
-	.on_room = answer_ignore_room,
 	.on_gone = sse_post_on_gone,
 };
 

@@ -376,12 +376,6 @@ static bool call_on_message(struct call *call, not_used enum stream_kind kind,
 	return true;
 }
 
-static bool call_is_reachable(not_used const struct call *call)
-{
-	/* The endpoint's own session decides that. */
-	return true;
-}
-
 static bool call_judge(struct call *call, const struct envelope *env,
 		       struct call_refusal *refusal_r)
 {
@@ -437,7 +431,6 @@ static void call_on_cancelled(struct call *call)
 
 static const struct call_ops call_ops = {
 	.on_message = call_on_message,
-	.is_reachable = call_is_reachable,
 	.judge = call_judge,
 	.on_response = call_on_response,
 	.on_failed = call_on_failed,

@@ -136,7 +136,6 @@ static void registration_on_gone(struct http_exchange *exchange, not_used enum r
 
 static const struct http_exchange_ops registration_ops = {
 	.on_body = registration_on_body,
-	.on_room = answer_ignore_room,
 	.on_gone = registration_on_gone,
 };
 

@@ -415,7 +415,8 @@ static void conn_flush(struct http_conn *conn)
 	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {
 		conn_set_state(conn, CONN_STREAMING);
 		CHECK(conn->exchange != NULL);
-		conn->exchange->ops->on_room(conn->exchange);
+		if (conn->exchange->ops->on_room != NULL)
+			conn->exchange->ops->on_room(conn->exchange);
 	}
 }
 

@@ -34,7 +34,7 @@ struct http_exchange_ops {
 	void (*on_body)(struct http_exchange *exchange, struct slice body);
 	/* Whose it is, as a number: a long body waits for others of its caller (io/aside). NULL: 0 */
 	uint64_t (*caller)(const struct http_exchange *exchange);
-	/* The output queue has room again after http_conn_has_room returned false. */
+	/* The output queue has room again after http_conn_has_room returned false. NULL: nothing waits for it */
 	void (*on_room)(struct http_exchange *exchange);
 	/*
 	 * The connection is closed or can no longer carry this exchange: ->conn is NULL, and no

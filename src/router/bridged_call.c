@@ -445,12 +445,6 @@ static bool inner_on_message(struct call *inner, enum stream_kind kind, not_used
 	return true;
 }
 
-/* The client may come back at any time. */
-static bool inner_is_reachable(not_used const struct call *inner)
-{
-	return true;
-}
-
 /* While nobody waits for it, it is one of our own. */
 static bool inner_judge(struct call *inner, const struct envelope *env,
 			struct call_refusal *refusal_r)
@@ -503,7 +497,6 @@ static const struct caller *inner_who(struct call *inner, struct caller *room)
 static const struct call_ops inner_ops = {
 	.who = inner_who,
 	.on_message = inner_on_message,
-	.is_reachable = inner_is_reachable,
 	.judge = inner_judge,
 	.on_response = inner_on_response,
 	.on_failed = inner_on_failed,

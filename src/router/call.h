@@ -48,7 +48,7 @@ struct call_ops {
 	 * `key` as in stream_push. False: this client cannot receive it (any more).
 	 */
 	bool (*on_message)(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg);
-	/* Whether somebody is currently reading what on_message delivers. */
+	/* Whether somebody is currently reading what on_message delivers. NULL: always */
 	bool (*is_reachable)(const struct call *call);
 	/*
 	 * Checks the request, a tools/call, against the tool's inputSchema (JSON text). NULL: this

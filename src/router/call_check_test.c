@@ -46,11 +46,6 @@ static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, s
 	return true;
 }
 
-static bool is_reachable(const struct call *call)
-{
-	return true;
-}
-
 static struct tool_verdict check_tool(struct call *call, const struct envelope *env,
 				      struct slice input_schema)
 {
@@ -92,7 +87,6 @@ static void on_cancelled(struct call *call)
 
 static const struct call_ops ops = {
 	.on_message = on_message,
-	.is_reachable = is_reachable,
 	.check_tool = check_tool,
 	.on_response = on_response,
 	.on_failed = on_failed,

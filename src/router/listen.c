@@ -220,15 +220,9 @@ static void listen_on_malformed(struct upstream_request *request, not_used enum 
 	listen_on_over(listen_of(request), request);
 }
 
-static void listen_on_lost(not_used struct upstream_request *request, not_used enum reason reason)
-{
-	/* It ends with its upstream. */
-}
-
 static const struct upstream_request_ops request_ops = {
 	.on_response = listen_on_response,
 	.on_malformed = listen_on_malformed,
-	.on_lost = listen_on_lost,
 };
 
 /* ---- what is subscribed to ---- */

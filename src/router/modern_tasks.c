@@ -276,15 +276,9 @@ static void on_malformed(struct upstream_request *request, not_used enum reason 
 	note_over(of_request(request));
 }
 
-static void on_lost(not_used struct upstream_request *request, not_used enum reason reason)
-{
-	/* It ends with its upstream. */
-}
-
 static const struct upstream_request_ops request_ops = {
 	.on_response = on_response,
 	.on_malformed = on_malformed,
-	.on_lost = on_lost,
 };
 
 /* ---- which tasks ---- */

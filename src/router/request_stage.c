@@ -24,11 +24,6 @@ static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, s
 	return true;
 }
 
-static bool is_reachable(const struct call *call)
-{
-	return true;
-}
-
 /* By the principal's name alone. */
 static void show(const struct call *call, struct denial_marks *marks_r)
 {
@@ -68,7 +63,6 @@ static void on_cancelled(struct call *call)
 
 static const struct call_ops ops = {
 	.on_message = on_message,
-	.is_reachable = is_reachable,
 	.show = show,
 	.on_response = on_response,
 	.on_failed = on_failed,

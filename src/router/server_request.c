@@ -210,13 +210,18 @@ static void offer(struct server_request *request)
 	request->until_ms = clock_now_ms() + request->client->server->conf.request_timeout_max_ms;
 }
 
+static bool is_reachable(const struct call *call)
+{
+	return call->ops->is_reachable == NULL || call->ops->is_reachable(call);
+}
+
 /* People take their time; and a client that polls may be away at one check, but not at two. */
 static void on_hold(struct timer *timer)
 {
 	struct server_request *request = container_of(timer, struct server_request, hold);
 	const struct call *call = request->call;
 	bool is_read = request->is_standalone ? stream_has_reader(client_stream(request->client)) :
-						call != NULL && call->ops->is_reachable(call);
+						call != NULL && is_reachable(call);
 	bool is_gone = !is_read && (!request->is_offered || request->is_missed);
 
 	if (is_read && !request->is_offered)
@@ -322,7 +327,7 @@ static void ask(struct server_request *request, struct msg *msg)
 		ask_on_own_stream(request, msg);
 		return;
 	}
-	if (call->ops->is_reachable(call))
+	if (is_reachable(call))
 		timer_stop(&request->hold);
 	set_call(request, call);
 }

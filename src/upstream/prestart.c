@@ -284,15 +284,9 @@ static void on_malformed_list(struct upstream_request *request, enum reason reas
 			    "tools/list was answered with something that is no message");
 }
 
-static void on_lost_list(not_used struct upstream_request *request, not_used enum reason reason)
-{
-	/* on_closed takes the request back */
-}
-
 static const struct upstream_request_ops list_ops = {
 	.on_response = on_list,
 	.on_malformed = on_malformed_list,
-	.on_lost = on_lost_list,
 };
 
 static void trial_on_deadline(struct timer *timer)
@@ -380,21 +374,6 @@ static void on_request(struct upstream *upstream, const struct envelope *env)
 			   SLICE_LIT("Method not found"));
 }
 
-static void on_notification(not_used struct upstream *upstream, not_used const struct envelope *env)
-{
-	/* There is no client to pass it to. */
-}
-
-static void on_request_end(not_used struct upstream *upstream,
-			   not_used struct upstream_request *request, not_used bool is_answered)
-{
-}
-
-static void on_rest(not_used struct upstream *upstream)
-{
-	/* The answer decides what comes next. */
-}
-
 static void look_on_unanswered(struct trial *trial, const struct upstream *upstream)
 {
 	if (upstream_is_modern(upstream))
@@ -423,20 +402,11 @@ static void on_closed(struct upstream *upstream)
 		probe_end(trial, ERA_LEGACY);
 }
 
-static void on_lost(not_used struct upstream *upstream, not_used enum reason reason)
-{
-	/* Logged where it was noticed; on_closed has run before. */
-}
-
 static const struct upstream_owner_ops owner_ops = {
 	.on_ready = on_ready,
 	.on_refused = on_refused,
 	.on_request = on_request,
-	.on_notification = on_notification,
-	.on_request_end = on_request_end,
-	.on_rest = on_rest,
 	.on_closed = on_closed,
-	.on_lost = on_lost,
 };
 
 /* ---- the beginning ---- */
@@ -609,15 +579,9 @@ static void warm_on_closed(struct upstream *upstream)
 	warm_set_remove(upstream->warm_set, upstream);
 }
 
-static void warm_on_lost(not_used struct upstream *upstream, not_used enum reason reason)
-{
-	/* It is being replaced. */
-}
-
 /* Nothing has been sent to a warm process, so none of the other events of an owner can occur. */
 static const struct upstream_owner_ops warm_owner_ops = {
 	.on_closed = warm_on_closed,
-	.on_lost = warm_on_lost,
 };
 
 static void warm_set_on_refill(struct task *task)

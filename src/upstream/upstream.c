@@ -150,7 +150,8 @@ static void upstream_lose(struct upstream *upstream, enum reason reason)
 		upstream_note_failed_try(upstream, is_start);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
-	owner->on_lost(upstream, reason);
+	if (owner->on_lost != NULL)
+		owner->on_lost(upstream, reason);
 	upstream_disown(upstream);
 }
 
@@ -481,7 +482,8 @@ void upstream_settle(struct upstream *upstream, uint64_t id, bool by_answer)
 /* The owner may close it. */
 static void upstream_note_rest(struct upstream *upstream)
 {
-	if (upstream->state != UPSTREAM_CLOSED && upstream_load(upstream) == 0)
+	if (upstream->state != UPSTREAM_CLOSED && upstream_load(upstream) == 0 &&
+	    upstream->owner->on_rest != NULL)
 		upstream->owner->on_rest(upstream);
 }
 
@@ -537,7 +539,8 @@ void upstream_end_request(struct upstream_request *request, bool is_answered)
 	upstream->lasting -= request->is_lasting;
 	if (upstream->state == UPSTREAM_CLOSED || request->is_lasting)
 		return;
-	upstream->owner->on_request_end(upstream, request, is_answered);
+	if (upstream->owner->on_request_end != NULL)
+		upstream->owner->on_request_end(upstream, request, is_answered);
 	upstream_note_rest(upstream);
 }
 
@@ -685,10 +688,10 @@ static void upstream_take(struct upstream *upstream, const struct envelope *env,
 		upstream->owner->on_request(upstream, env);
 	else if (env->kind == ENVELOPE_REQUEST)
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* BACK-MSG-02 */
-	else if (upstream_is_serving(upstream) || upstream->is_inherited)
-		upstream->owner->on_notification(upstream, env);
-	else
+	else if (!upstream_is_serving(upstream) && !upstream->is_inherited)
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* too early */
+	else if (upstream->owner->on_notification != NULL)
+		upstream->owner->on_notification(upstream, env);
 }
 
 void upstream_refuse_request(struct upstream *upstream, struct json id, const char *why)

@@ -48,7 +48,7 @@ struct upstream_shared {
 	void (*on_gone)(struct upstream *upstream);
 };
 
-/* What the owner is notified of. */
+/* What the owner is notified of; NULL for what it does not care about or cannot occur. */
 struct upstream_owner_ops {
 	/* `env`: the response to initialize, in either era; `raw`: its result, before intake. */
 	void (*on_ready)(struct upstream *upstream, const struct envelope *env, struct slice raw);
@@ -133,7 +133,7 @@ struct upstream_request_ops {
 	void (*on_response)(struct upstream_request *request, const struct envelope *env);
 	/* Its answer is no response, or too long, and no better one will come. REL-23 */
 	void (*on_malformed)(struct upstream_request *request, enum reason reason);
-	/* The upstream was closed because it failed. */
+	/* The upstream was closed because it failed. Not of those that last: they end with it. */
 	void (*on_lost)(struct upstream_request *request, enum reason reason);
 };
 
