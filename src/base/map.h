@@ -43,11 +43,16 @@ struct map_link {
 	uint64_t key;
 };
 
-/*
- * The first entry of this key, or NULL. The caller follows ->next and compares the data that was
- * hashed.
- */
+/* The first entry of this key, or NULL. */
 struct map_link *map_find_link(const struct map *map, uint64_t key);
+/* `entry` is each `type` whose `member` has the key: compare the data that was hashed. */
+#define MAP_EACH(type, entry, map, key, member)                                        \
+	for (type *entry = map_entry(map_find_link(map, key), offsetof(type, member)); \
+	     entry != NULL; entry = map_entry(entry->member.next, offsetof(type, member)))
+static inline void *map_entry(struct map_link *link, size_t offset)
+{
+	return link != NULL ? (char *)link - offset : NULL;
+}
 /* Inserts the link as the first of its key. */
 void map_insert_link(struct map *map, uint64_t key, struct map_link *link);
 /* The link must be in the map. */

@@ -425,10 +425,9 @@ struct path_taken {
 
 static const struct config_server *find_path(const struct map *taken, struct slice path)
 {
-	for (struct map_link *link = map_find_link(taken, text_hash(0, path)); link != NULL;
-	     link = link->next)
-		if (slice_is_equal(container_of(link, struct path_taken, link)->path, path))
-			return container_of(link, struct path_taken, link)->by;
+	MAP_EACH(struct path_taken, one, taken, text_hash(0, path), link)
+		if (slice_is_equal(one->path, path))
+			return one->by;
 	return NULL;
 }
 

@@ -118,13 +118,9 @@ static struct tree *find(const struct tree *map, struct slice key)
 				return map->items[i];
 		return NULL;
 	}
-	for (struct map_link *link = map_find_link(&map->by_key, text_hash(0, key)); link != NULL;
-	     link = link->next) {
-		struct tree *member = container_of(link, struct tree, link);
-
+	MAP_EACH(struct tree, member, &map->by_key, text_hash(0, key), link)
 		if (slice_is_equal(slice_str(member->key), key))
 			return member;
-	}
 	return NULL;
 }
 

@@ -99,14 +99,9 @@ void catalogue_clear(struct catalogue *catalogue)
 static struct catalogue_item *catalogue_find_item(const struct catalogue *catalogue,
 						  struct slice shown)
 {
-	struct map_link *link = map_find_link(&catalogue->by_name, text_set_key(shown));
-
-	for (; link != NULL; link = link->next) {
-		struct catalogue_item *item = container_of(link, struct catalogue_item, by_name);
-
+	MAP_EACH(struct catalogue_item, item, &catalogue->by_name, text_set_key(shown), by_name)
 		if (slice_is_equal(item->shown, shown))
 			return item;
-	}
 	return NULL;
 }
 

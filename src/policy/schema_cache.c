@@ -53,14 +53,9 @@ void schema_cache_fini(struct schema_cache *cache)
 static struct entry *schema_cache_find(const struct schema_cache *cache, uint64_t hash,
 				       struct slice text)
 {
-	struct map_link *link = map_find_link(&cache->by_hash, hash);
-
-	for (; link != NULL; link = link->next) {
-		struct entry *entry = container_of(link, struct entry, by_hash);
-
+	MAP_EACH(struct entry, entry, &cache->by_hash, hash, by_hash)
 		if (slice_is_equal(slice_of(entry->text, entry->length), text))
 			return entry;
-	}
 	return NULL;
 }
 

@@ -42,11 +42,6 @@ static void shadows_tell(struct search *search, const struct entry *entry, bool 
 
 /* ---- tools of one name ---- */
 
-static struct map_link *shadows_find_entry(const struct search *search, struct slice folded)
-{
-	return map_find_link(&search->by_name, text_hash(search->seed, folded));
-}
-
 static bool is_of(const struct search *search, const struct entry *entry, struct slice folded)
 {
 	return entry->side != search->side && slice_is_equal(entry->tool->folded, folded);
@@ -56,15 +51,13 @@ static void add_tool(struct search *search)
 {
 	struct slice folded = search->pin->folded;
 	struct entry *entry = &search->entries[search->count++];
+	uint64_t key = text_hash(search->seed, folded);
 
-	for (struct map_link *at = shadows_find_entry(search, folded); at != NULL; at = at->next) {
-		const struct entry *other = container_of(at, struct entry, by_name);
-
+	MAP_EACH(const struct entry, other, &search->by_name, key, by_name)
 		if (is_of(search, other, folded))
 			shadows_tell(search, other, false);
-	}
 	*entry = (struct entry){ .side = search->side, .tool = search->pin };
-	map_insert_link(&search->by_name, text_hash(search->seed, folded), &entry->by_name);
+	map_insert_link(&search->by_name, key, &entry->by_name);
 }
 
 /* ---- descriptions ---- */
@@ -88,9 +81,7 @@ static void take_word(struct search *search, struct slice word)
 		folded[i] =
 			word.p[i] >= 'A' && word.p[i] <= 'Z' ? (char)(word.p[i] | 0x20) : word.p[i];
 	word.p = folded;
-	for (struct map_link *at = shadows_find_entry(search, word); at != NULL; at = at->next) {
-		struct entry *entry = container_of(at, struct entry, by_name);
-
+	MAP_EACH(struct entry, entry, &search->by_name, text_hash(search->seed, word), by_name) {
 		if (entry->told == search->pin || !is_of(search, entry, word))
 			continue;
 		entry->told = search->pin;

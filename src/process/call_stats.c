@@ -42,14 +42,9 @@ static struct call_series *series_new(struct slice method, struct slice tool)
 
 static struct call_series *find_tool(const struct call_stats *stats, struct slice tool)
 {
-	struct map_link *link = map_find_link(&stats->by_name, text_hash(0, tool));
-
-	for (; link != NULL; link = link->next) {
-		struct call_series *series = container_of(link, struct call_series, link);
-
+	MAP_EACH(struct call_series, series, &stats->by_name, text_hash(0, tool), link)
 		if (slice_is_equal(series->tool, tool))
 			return series;
-	}
 	return NULL;
 }
 

@@ -276,23 +276,19 @@ void pages_name_items(struct pages *pages)
 
 struct named_item *pages_find(struct pages *pages, struct json name)
 {
-	struct named_item *found = NULL;
 	struct slice wanted, has;
 	at_end(buf_fini) struct buf wanted_room = { 0 }, has_room = { 0 };
-	struct map_link *link = NULL;
 
 	if (!pages->is_named)
 		pages_name_items(pages);
-	if (scan_read_string(name, &wanted_room, &wanted) == 0)
-		link = map_find_link(&pages->by_name, text_set_key(wanted));
-	for (; link != NULL && found == NULL; link = link->next) {
-		struct named_item *item = container_of(link, struct named_item, by_name);
-
+	if (scan_read_string(name, &wanted_room, &wanted) < 0)
+		return NULL;
+	MAP_EACH(struct named_item, item, &pages->by_name, text_set_key(wanted), by_name) {
 		CHECK(scan_read_string(item->name, &has_room, &has) == 0);
 		if (slice_is_equal(has, wanted))
-			found = item;
+			return item;
 	}
-	return found;
+	return NULL;
 }
 
 void pages_reset(struct pages *pages)

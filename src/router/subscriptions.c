@@ -46,12 +46,9 @@ struct slice subscription_uri(const struct subscription *subscription)
 static struct subscription *find_by_key(const struct subscriptions *set, uint64_t key,
 					struct slice uri)
 {
-	for (struct map_link *at = map_find_link(&set->by_key, key); at != NULL; at = at->next) {
-		struct subscription *subscription = container_of(at, struct subscription, by_key);
-
+	MAP_EACH(struct subscription, subscription, &set->by_key, key, by_key)
 		if (slice_is_equal(subscription_uri(subscription), uri))
 			return subscription;
-	}
 	return NULL;
 }
 

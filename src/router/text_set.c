@@ -30,12 +30,9 @@ uint64_t text_set_key(struct slice text)
 static struct text_set_item *text_set_find(const struct text_set *set, uint64_t key,
 					   struct slice text)
 {
-	for (struct map_link *at = map_find_link(&set->by_key, key); at != NULL; at = at->next) {
-		struct text_set_item *item = container_of(at, struct text_set_item, by_key);
-
+	MAP_EACH(struct text_set_item, item, &set->by_key, key, by_key)
 		if (slice_is_equal(slice_of(item->text, item->length), text))
 			return item;
-	}
 	return NULL;
 }
 

@@ -54,14 +54,11 @@ struct principal *principal_get(struct principal_set *set, const struct identity
 
 	CHECK(size > 0);
 	key = text_hash_part(text_hash_part(key, identity->subject), identity->client);
-	for (struct map_link *link = map_find_link(&set->by_key, key); link != NULL;
-	     link = link->next) {
-		principal = container_of(link, struct principal, by_key);
-		if (slice_is_equal(principal->identity.issuer, identity->issuer) &&
-		    slice_is_equal(principal->identity.subject, identity->subject) &&
-		    slice_is_equal(principal->identity.client, identity->client))
-			return principal_ref(principal);
-	}
+	MAP_EACH(struct principal, known, &set->by_key, key, by_key)
+		if (slice_is_equal(known->identity.issuer, identity->issuer) &&
+		    slice_is_equal(known->identity.subject, identity->subject) &&
+		    slice_is_equal(known->identity.client, identity->client))
+			return principal_ref(known);
 	principal = mem_alloc(sizeof(*principal) + size);
 	at = (char *)(principal + 1);
 	*principal = (struct principal){ .set = set, .refs = 1 };
@@ -207,14 +204,10 @@ struct caller {
 static struct holder *principal_find(const struct holder_set *set, const struct caller *caller,
 				     uint64_t key)
 {
-	for (struct map_link *link = map_find_link(&set->by_key, key); link != NULL;
-	     link = link->next) {
-		struct holder *holder = container_of(link, struct holder, by_key);
-
+	MAP_EACH(struct holder, holder, &set->by_key, key, by_key)
 		if (holder->scope == caller->scope && holder->principal == caller->principal &&
 		    holder->network == caller->network)
 			return holder;
-	}
 	return NULL;
 }
 

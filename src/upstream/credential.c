@@ -86,16 +86,12 @@ static uint64_t hash(const struct credentials *credentials, uint32_t number,
 static struct credential *find(const struct credentials *credentials, uint32_t number,
 			       const unsigned char *subject)
 {
-	struct map_link *link =
-		map_find_link(&credentials->by_key, hash(credentials, number, subject));
+	uint64_t key = hash(credentials, number, subject);
 
-	for (; link != NULL; link = link->next) {
-		struct credential *credential = container_of(link, struct credential, by_key);
-
+	MAP_EACH(struct credential, credential, &credentials->by_key, key, by_key)
 		if (credential->number == number &&
 		    memcmp(credential->subject, subject, DIGEST_BYTES) == 0)
 			return credential;
-	}
 	return NULL;
 }
 
