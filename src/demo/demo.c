@@ -35,9 +35,6 @@
 #define LINE_MAX_BYTES (64u * 1024 * 1024)
 #define WAITING_MAX 4096        /* calls */
 #define ANSWER_WITHIN_MS 300000 /* people answer elicitations */
-#define SLEEP_MAX_MS 3600000
-#define STEPS_MAX 100000
-#define BIG_MAX_BYTES (256 * 1024 * 1024)
 #define CLOCK_URI "demo://clock"
 #define COUNTER_URI "demo://counter"
 #define ECHO_PREFIX "demo://echo/"
@@ -75,6 +72,7 @@ struct call {
 /* There is one client. */
 static const char *revision; /* NULL before initialize */
 static json_t *client;       /* its capabilities */
+static json_t *described;    /* the tools, for it */
 static int log_level;        /* the lowest that is sent */
 static json_int_t counter;   /* the resource that changes */
 static bool is_counter_watched;
@@ -342,29 +340,6 @@ static json_t *time_text(void)
 	return json_string(text);
 }
 
-static json_t *describe_resource(const char *key, const char *uri, const char *name,
-				 const char *text)
-{
-	return json_pack("{s:s, s:s, s:s, s:s}", key, uri, "name", name, "description", text,
-			 "mimeType", "text/plain");
-}
-
-static json_t *resources_list(not_used struct call *call)
-{
-	return json_pack(
-		"{s:[o, o]}", "resources",
-		describe_resource("uri", CLOCK_URI, "clock", "The time now, in UTC"),
-		describe_resource("uri", COUNTER_URI, "counter",
-				  "A number that the tool bump raises; can be subscribed to"));
-}
-
-static json_t *resources_list_templates(not_used struct call *call)
-{
-	return json_pack("{s:[o]}", "resourceTemplates",
-			 describe_resource("uriTemplate", ECHO_PREFIX "{text}", "echo",
-					   "The text itself, percent-decoded"));
-}
-
 /* The percent-decoded text; NULL if it is cut, not hexadecimal or not UTF-8. */
 static json_t *demo_decode(struct slice text)
 {
@@ -439,13 +414,6 @@ static json_t *resources_unsubscribe(struct call *call)
 }
 
 /* ---- the prompt greet{name}, and names to complete it with ---- */
-
-static json_t *prompts_list(not_used struct call *call)
-{
-	return json_pack("{s:[{s:s, s:s, s:[{s:s, s:s, s:b}]}]}", "prompts", "name", "greet",
-			 "description", "Asks for a greeting", "arguments", "name", "name",
-			 "description", "Who is to be greeted", "required", 1);
-}
 
 static json_t *prompts_get(struct call *call)
 {
@@ -689,130 +657,110 @@ static json_t *tool_roots(struct call *call)
 
 /* ---- the table of tools ---- */
 
-#define ARGUMENTS_MAX 2
+/* JSON, as it is written here. */
+#define JSON(...) #__VA_ARGS__
+#define TOOL(name, text, schemas)                                                                \
+	{                                                                                        \
+		tool_##name, "{\"name\":\"" #name "\",\"description\":\"" text "\"," schemas "}" \
+	}
 /* clang-format off */
-#define STRING(name, text) { name, "string", text, 0, false, false }
-#define NUMBER(name, text) { name, "number", text, 0, false, false }
-#define INTEGER(name, text, max) { name, "integer", text, max, false, false }
-#define NO_ARGUMENTS { { .name = NULL } }
+#define NO_ARGUMENTS JSON("inputSchema": { "type": "object", "properties": {} })
 
-static const struct tool {
-	const char *name;
-	const char *description;
+static const struct {
 	json_t *(*run)(struct call *call);
-	struct argument {
-		const char *name; /* NULL: no more */
-		const char *type; /* "number": the tool checks it */
-		const char *text;
-		json_int_t max; /* of an integer, from 0 on */
-		bool is_level;
-		bool is_optional;
-	} arguments[ARGUMENTS_MAX];
+	const char *description; /* all arguments are required or none; integers are from 0 to `maximum` */
 } tools[] = {
-	{ "echo", "Returns the text.", tool_echo,
-	  { STRING("text", "What to return") } },
-	{ "add", "Adds two numbers.", tool_add,
-	  { NUMBER("a", "One number"), NUMBER("b", "The other") } },
-	{ "time", "Tells the time in UTC.", tool_time, NO_ARGUMENTS },
-	{ "sleep", "Answers after a while; can be cancelled.", tool_sleep,
-	  { INTEGER("ms", "Milliseconds, up to an hour", SLEEP_MAX_MS) } },
-	{ "progress", "Reports progress in equal steps, then answers.", tool_progress,
-	  { INTEGER("count", "How many steps", STEPS_MAX),
-	    INTEGER("interval_ms", "Milliseconds before each step", SLEEP_MAX_MS) } },
-	{ "elicit", "Asks the user for a name and tells what the user answered.", tool_elicit,
-	  { { "message", "string", "The question", 0, false, true } } },
-	{ "sample", "Asks the client's language model and tells what it said.", tool_sample,
-	  { STRING("prompt", "What to say to the model") } },
-	{ "roots", "Asks the client for its roots and lists them.", tool_roots, NO_ARGUMENTS },
-	{ "big", "Returns a text of so many bytes.", tool_big,
-	  { INTEGER("bytes", "Length of the text, up to 256 MiB", BIG_MAX_BYTES) } },
-	{ "log", "Sends a log message, unless its level is below the one that was set.", tool_log,
-	  { { "level", "string", "How grave it is", 0, true, false }, STRING("text", "The message") } },
-	{ "bump", "Adds one to the resource demo://counter.", tool_bump, NO_ARGUMENTS },
-	{ "crash", "Ends the server at once, without an answer.", tool_crash,
-	  { INTEGER("status", "Exit status, 0 to 255", 255) } },
-	{ "stderr", "Writes a line to the server's standard error.", tool_stderr,
-	  { STRING("text", "The line") } },
+	TOOL(echo, "Returns the text.", JSON("inputSchema": { "type": "object", "properties": {
+		"text": { "type": "string", "description": "What to return" } }, "required": ["text"] })),
+	TOOL(add, "Adds two numbers.", JSON("inputSchema": { "type": "object", "properties": {
+		"a": { "type": "number", "description": "One number" },
+		"b": { "type": "number", "description": "The other" } }, "required": ["a", "b"] },
+		"outputSchema": { "type": "object", "properties": {
+			"sum": { "type": "number", "description": "a + b" } }, "required": ["sum"] })),
+	TOOL(time, "Tells the time in UTC.", NO_ARGUMENTS),
+	TOOL(sleep, "Answers after a while; can be cancelled.", JSON("inputSchema": { "type": "object", "properties": {
+		"ms": { "type": "integer", "description": "Milliseconds, up to an hour", "maximum": 3600000 } }, "required": ["ms"] })),
+	TOOL(progress, "Reports progress in equal steps, then answers.", JSON("inputSchema": { "type": "object", "properties": {
+		"count": { "type": "integer", "description": "How many steps", "maximum": 100000 },
+		"interval_ms": { "type": "integer", "description": "Milliseconds before each step", "maximum": 3600000 } },
+		"required": ["count", "interval_ms"] })),
+	TOOL(elicit, "Asks the user for a name and tells what the user answered.", JSON("inputSchema": { "type": "object",
+		"properties": { "message": { "type": "string", "description": "The question" } } })),
+	TOOL(sample, "Asks the client's language model and tells what it said.", JSON("inputSchema": { "type": "object",
+		"properties": { "prompt": { "type": "string", "description": "What to say to the model" } }, "required": ["prompt"] })),
+	TOOL(roots, "Asks the client for its roots and lists them.", NO_ARGUMENTS),
+	TOOL(big, "Returns a text of so many bytes.", JSON("inputSchema": { "type": "object", "properties": {
+		"bytes": { "type": "integer", "description": "Length of the text, up to 256 MiB", "maximum": 268435456 } },
+		"required": ["bytes"] })),
+	TOOL(log, "Sends a log message, unless its level is below the one that was set.", JSON("inputSchema": { "type": "object",
+		"properties": { "level": { "type": "string", "description": "How grave it is",
+			"enum": ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] },
+		"text": { "type": "string", "description": "The message" } }, "required": ["level", "text"] })),
+	TOOL(bump, "Adds one to the resource demo://counter.", NO_ARGUMENTS),
+	TOOL(crash, "Ends the server at once, without an answer.", JSON("inputSchema": { "type": "object", "properties": {
+		"status": { "type": "integer", "description": "Exit status, 0 to 255", "maximum": 255 } }, "required": ["status"] })),
+	TOOL(stderr, "Writes a line to the server's standard error.", JSON("inputSchema": { "type": "object", "properties": {
+		"text": { "type": "string", "description": "The line" } }, "required": ["text"] })),
 };
 /* clang-format on */
 
-/* A wrong argument is an error of the protocol in every revision, so that tests can tell it from a tool that failed. */
-static bool has_argument(struct call *call, const struct argument *argument)
+static json_t *from_text(const char *text)
 {
-	const json_t *value = arg(call, argument->name);
-	json_int_t number = json_integer_value(value);
+	json_t *value = json_loads(text, 0, NULL);
 
-	if (strcmp(argument->type, "number") == 0 || (argument->is_optional && value == NULL))
-		return true;
-	if (strcmp(argument->type, "string") == 0)
-		return call_string(call, call->args, argument->name) != NULL;
-	if (json_is_integer(value) && number >= 0 && number <= argument->max)
+	CHECK(value != NULL);
+	return value;
+}
+
+/* A wrong argument is an error of the protocol in every revision, so that tests can tell it from a tool that failed. */
+static bool is_argument(struct call *call, const char *name, const json_t *schema)
+{
+	const json_t *value = arg(call, name), *type = json_object_get(schema, "type");
+	json_int_t max = json_integer_value(json_object_get(schema, "maximum"));
+
+	if (demo_is_text(type, "number"))
+		return true; /* the tool checks it */
+	if (demo_is_text(type, "string"))
+		return call_string(call, call->args, name) != NULL;
+	if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+	    json_integer_value(value) <= max)
 		return true;
 	call_fail(call, MCP_INVALID_PARAMS,
-		  "%s must be a whole number from 0 to %" JSON_INTEGER_FORMAT, argument->name,
-		  argument->max);
+		  "%s must be a whole number from 0 to %" JSON_INTEGER_FORMAT, name, max);
 	return false;
 }
 
-static json_t *input_schema(const struct tool *tool)
-{
-	json_t *properties = json_object(), *required = json_array();
-	json_t *schema = json_pack("{s:s, s:o}", "type", "object", "properties", properties);
-
-	for (size_t i = 0; i < ARGUMENTS_MAX && tool->arguments[i].name != NULL; i++) {
-		const struct argument *argument = &tool->arguments[i];
-		json_t *property = json_pack("{s:s, s:s}", "type", argument->type, "description",
-					     argument->text);
-
-		for (int level = LEVEL_LEAST; argument->is_level && level < LEVEL_NONE; level++) {
-			struct slice name = level_name(level);
-
-			if (level == LEVEL_LEAST)
-				json_object_set_new(property, "enum", json_array());
-			json_array_append_new(json_object_get(property, "enum"),
-					      json_stringn(name.p, name.n));
-		}
-		json_object_set_new(properties, argument->name, property);
-		if (!argument->is_optional)
-			json_array_append_new(required, json_string(argument->name));
-	}
-	if (json_array_size(required) > 0)
-		json_object_set(schema, "required", required);
-	json_decref(required);
-	return schema;
-}
-
-static json_t *tools_list(not_used struct call *call)
+/* Of each tool its description. An output schema is for revisions that have structured content. */
+static json_t *describe_tools(void)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
-		bool is_structured = tools[i].run == tool_add && is_since("2025-06-18");
+		json_t *tool = from_text(tools[i].description);
 
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:o, s:o*}", "name", tools[i].name,
-						"description", tools[i].description, "inputSchema",
-						input_schema(&tools[i]), "outputSchema",
-						is_structured ?
-							json_pack("{s:s, s:{s:{s:s, s:s}}, s:[s]}",
-								  "type", "object", "properties",
-								  "sum", "type", "number",
-								  "description", "a + b",
-								  "required", "sum") :
-							NULL));
+		if (!is_since("2025-06-18"))
+			json_object_del(tool, "outputSchema");
+		json_array_append_new(list, tool);
 	}
-	return json_pack("{s:o}", "tools", list);
+	return list;
+}
+
+static json_t *tools_list(not_used struct call *call)
+{
+	return json_pack("{s:O}", "tools", described);
 }
 
 static json_t *tools_call(struct call *call)
 {
-	const json_t *name = call_string(call, call->params, "name");
-	json_t *args = json_object_get(call->params, "arguments");
+	const json_t *name = call_string(call, call->params, "name"), *input;
+	json_t *args = json_object_get(call->params, "arguments"), *schema;
+	const char *argument;
 	size_t i = 0;
 
 	if (name == NULL)
 		return NULL;
-	while (i < ARRAY_LEN(tools) && !demo_is_text(name, tools[i].name))
+	while (i < ARRAY_LEN(tools) &&
+	       !json_equal(name, json_object_get(json_array_get(described, i), "name")))
 		i++;
 	if (i == ARRAY_LEN(tools))
 		return call_fail(call, MCP_INVALID_PARAMS, "There is no tool %.80s",
@@ -820,9 +768,15 @@ static json_t *tools_call(struct call *call)
 	if (args != NULL && !json_is_object(args))
 		return call_fail(call, MCP_INVALID_PARAMS, "arguments must be an object");
 	call->args = args;
-	for (size_t j = 0; j < ARGUMENTS_MAX && tools[i].arguments[j].name != NULL; j++)
-		if (!has_argument(call, &tools[i].arguments[j]))
+	input = json_object_get(json_array_get(described, i), "inputSchema");
+	json_object_foreach(json_object_get(input, "properties"), argument, schema)
+	{
+		bool is_missing = arg(call, argument) == NULL;
+
+		if ((!is_missing || json_object_get(input, "required") != NULL) &&
+		    !is_argument(call, argument, schema))
 			return NULL;
+	}
 	return tools[i].run(call);
 }
 
@@ -847,17 +801,13 @@ static json_t *initialize(struct call *call)
 		at--;
 	revision = revisions[at];
 	client = json_incref(capabilities);
+	described = describe_tools();
 	return json_pack(
 		"{s:s, s:{s:{}, s:{s:b}, s:{}, s:{}, s:o*}, s:{s:s, s:s}, s:s}", "protocolVersion",
 		revision, "capabilities", "tools", "resources", "subscribe", 1, "prompts",
 		"logging", "completions", is_since("2025-03-26") ? json_object() : NULL,
 		"serverInfo", "name", "mcpgated-demo", "version", PACKAGE_VERSION, "instructions",
 		"A server to try clients and gateways with. Every tool does one small thing.");
-}
-
-static json_t *ping(not_used struct call *call)
-{
-	return json_object();
 }
 
 static json_t *demo_set_level(struct call *call)
@@ -874,26 +824,36 @@ static json_t *demo_set_level(struct call *call)
 	return json_object();
 }
 
+/* clang-format off */
 static const struct {
 	const char *name;
 	json_t *(*answer)(struct call *call);
-	bool is_early; /* allowed before initialize */
-	bool is_list;  /* takes a cursor; all lists here have one page */
+	bool is_early;    /* allowed before initialize */
+	bool is_list;     /* takes a cursor; all lists here have one page */
+	const char *fixed; /* the result that never changes, in place of answer */
 } methods[] = {
 	{ .name = "initialize", .answer = initialize, .is_early = true },
-	{ .name = "ping", .answer = ping, .is_early = true },
+	{ .name = "ping", .fixed = JSON({}), .is_early = true },
 	{ .name = "logging/setLevel", .answer = demo_set_level },
 	{ .name = "tools/list", .answer = tools_list, .is_list = true },
 	{ .name = "tools/call", .answer = tools_call },
-	{ .name = "resources/list", .answer = resources_list, .is_list = true },
-	{ .name = "resources/templates/list", .answer = resources_list_templates, .is_list = true },
+	{ .name = "resources/list", .is_list = true, .fixed = JSON({ "resources": [
+		{ "uri": "demo://clock", "name": "clock", "description": "The time now, in UTC", "mimeType": "text/plain" },
+		{ "uri": "demo://counter", "name": "counter",
+		  "description": "A number that the tool bump raises; can be subscribed to", "mimeType": "text/plain" }] }) },
+	{ .name = "resources/templates/list", .is_list = true, .fixed = JSON({ "resourceTemplates": [
+		{ "uriTemplate": "demo://echo/{text}", "name": "echo", "description": "The text itself, percent-decoded",
+		  "mimeType": "text/plain" }] }) },
 	{ .name = "resources/read", .answer = resources_read },
 	{ .name = "resources/subscribe", .answer = resources_subscribe },
 	{ .name = "resources/unsubscribe", .answer = resources_unsubscribe },
-	{ .name = "prompts/list", .answer = prompts_list, .is_list = true },
+	{ .name = "prompts/list", .is_list = true, .fixed = JSON({ "prompts": [
+		{ "name": "greet", "description": "Asks for a greeting", "arguments": [
+			{ "name": "name", "description": "Who is to be greeted", "required": true }] }] }) },
 	{ .name = "prompts/get", .answer = prompts_get },
 	{ .name = "completion/complete", .answer = complete },
 };
+/* clang-format on */
 
 static json_t *demo_answer(struct call *call, const json_t *method)
 {
@@ -910,7 +870,7 @@ static json_t *demo_answer(struct call *call, const json_t *method)
 		return call_fail(call, MCP_INVALID_PARAMS, "params must be an object");
 	if (methods[i].is_list && json_object_get(call->params, "cursor") != NULL)
 		return call_fail(call, MCP_INVALID_PARAMS, "No such cursor: there is one page");
-	return methods[i].answer(call);
+	return methods[i].fixed != NULL ? from_text(methods[i].fixed) : methods[i].answer(call);
 }
 
 static void demo_take_request(const json_t *method, json_t *id, json_t *params)
@@ -1026,6 +986,7 @@ static int serve(void)
 		call_free(call);
 	CHECK(waiting_count == 0);
 	json_decref(client);
+	json_decref(described);
 	return more == 0 ? 0 : 1;
 }
 
