@@ -357,9 +357,7 @@ void fetcher_free(struct fetcher **fetcher)
 
 	if (f == NULL)
 		return;
-	while (!list_is_empty(&f->transfers)) {
-		struct transfer *transfer = container_of(f->transfers.next, struct transfer, link);
-
+	LIST_DRAIN(struct transfer, transfer, &f->transfers, link) {
 		if (transfer->fetch != NULL)
 			transfer->fetch->transfer = NULL;
 		transfer_free(transfer);

@@ -84,15 +84,11 @@ static void client_disconnect(struct fetch_client *client)
 
 	ipc_channel_close(&client->wire);
 	list_init(&lost);
-	LIST_FOREACH_SAFE(node, &client->asked) {
-		if (!container_of(node, struct asked, link)->is_sent)
-			continue;
-		list_remove(node);
-		list_append(&lost, node);
-	}
-	while (!list_is_empty(&lost))
-		asked_finish(container_of(lost.next, struct asked, link),
-			     &(struct fetch_answer){ .error = NOT_REACHED });
+	LIST_EACH_SAFE(struct asked, asked, &client->asked, link)
+		if (asked->is_sent)
+			list_move(&lost, &asked->link);
+	LIST_DRAIN(struct asked, asked, &lost, link)
+		asked_finish(asked, &(struct fetch_answer){ .error = NOT_REACHED });
 }
 
 /* ---- answers ---- */
@@ -273,9 +269,7 @@ void fetch_client_free(struct fetch_client **client)
 	if (c == NULL)
 		return;
 	ipc_channel_close(&c->wire);
-	while (!list_is_empty(&c->asked)) {
-		struct asked *asked = container_of(c->asked.next, struct asked, link);
-
+	LIST_DRAIN(struct asked, asked, &c->asked, link) {
 		asked->inquiry->asked = NULL;
 		asked_free(asked);
 	}

@@ -303,8 +303,7 @@ static void site_end_discovery(struct fetch_site *site, const struct fetch_answe
 	site->candidate = 0;
 	list_init(&now);
 	list_splice(&now, &site->waiting);
-	while (!list_is_empty(&now)) {
-		struct site_question *question = container_of(now.next, struct site_question, link);
+	LIST_DRAIN(struct site_question, question, &now, link) {
 		const char *url = site_url(site, question->kind);
 
 		list_remove(&question->link);
@@ -819,8 +818,8 @@ void fetch_service_free(struct fetch_service **service)
 	if (s == NULL)
 		return;
 	ipc_channel_close(&s->wire);
-	while (!list_is_empty(&s->tickets))
-		ticket_free(container_of(s->tickets.next, struct ticket, link));
+	LIST_DRAIN(struct ticket, ticket, &s->tickets, link)
+		ticket_free(ticket);
 	export_end(&s->export);
 	collector_free(&s->collector);
 	for (size_t i = 0; i < s->count; i++)

@@ -103,8 +103,8 @@ static void token_cache_remove(struct token_cache *cache, struct token_entry *en
 
 static void token_cache_fini(struct token_cache *cache)
 {
-	while (!list_is_empty(&cache->used))
-		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
+	LIST_DRAIN(struct token_entry, entry, &cache->used, link)
+		token_cache_remove(cache, entry);
 	CHECK(cache->count == 0);
 	map_fini(&cache->map);
 	EVP_MD_CTX_free(cache->ctx);
@@ -124,8 +124,7 @@ static const struct token_entry *token_cache_find(struct token_cache *cache,
 		token_cache_remove(cache, entry);
 		return NULL;
 	}
-	list_remove(&entry->link);
-	list_append(&cache->used, &entry->link);
+	list_move(&cache->used, &entry->link);
 	return entry;
 }
 
@@ -482,9 +481,7 @@ static void job_finish(struct verifier_job *job)
 	}
 	list_remove(&job->link); /* from now on requests find what is remembered */
 	remember_finding(verifier, &job->digest, finding);
-	while (!list_is_empty(&job->waits)) {
-		struct verifier_wait *wait =
-			container_of(job->waits.next, struct verifier_wait, link);
+	LIST_DRAIN(struct verifier_wait, wait, &job->waits, link) {
 		struct verdict verdict;
 		struct grant *grant = verifier_answer(verifier, finding, *wait->accepted, &verdict);
 
@@ -695,20 +692,12 @@ static void on_settled(struct issuer *issuer)
 	struct list now;
 
 	list_init(&now);
-	LIST_FOREACH_SAFE(node, &verifier->jobs) {
-		struct verifier_job *job = container_of(node, struct verifier_job, link);
-
-		if (job->state != JOB_AWAITS_KEYS ||
-		    &verifier->authorities[job->finding.authority] != authority)
-			continue;
-		list_remove(node);
-		list_append(&now, node);
-	}
-	while (!list_is_empty(&now)) {
-		struct verifier_job *job = container_of(now.next, struct verifier_job, link);
-
-		list_remove(&job->link);
-		list_append(&verifier->jobs, &job->link);
+	LIST_EACH_SAFE(struct verifier_job, job, &verifier->jobs, link)
+		if (job->state == JOB_AWAITS_KEYS &&
+		    &verifier->authorities[job->finding.authority] == authority)
+			list_move(&now, &job->link);
+	LIST_DRAIN(struct verifier_job, job, &now, link) {
+		list_move(&verifier->jobs, &job->link);
 		job_go_on(job,
 			  verifier_judge(verifier, buf_slice(&job->token), true, &job->finding));
 	}
@@ -784,9 +773,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 /* Each wait stays where it can be cancelled until its turn comes: callbacks may end others. */
 static void job_move(struct verifier_job *job, struct verifier *verifier)
 {
-	while (!list_is_empty(&job->waits)) {
-		struct verifier_wait *wait =
-			container_of(job->waits.next, struct verifier_wait, link);
+	LIST_DRAIN(struct verifier_wait, wait, &job->waits, link) {
 		struct grant *grant;
 		struct verdict verdict;
 
@@ -803,17 +790,14 @@ void verifier_give_up(struct verifier *verifier)
 	struct verdict verdict;
 
 	verdict_set(&verdict, VERDICT_KEYS_UNAVAILABLE, "the configuration has changed");
-	while (!list_is_empty(&verifier->jobs))
-		job_refuse(container_of(verifier->jobs.next, struct verifier_job, link), &verdict);
+	LIST_DRAIN(struct verifier_job, job, &verifier->jobs, link)
+		job_refuse(job, &verdict);
 }
 
 void verifier_take_over(struct verifier *verifier, struct verifier *other)
 {
 	CHECK(verifier != other);
-	while (!list_is_empty(&other->jobs)) {
-		struct verifier_job *job =
-			container_of(other->jobs.next, struct verifier_job, link);
-
+	LIST_DRAIN(struct verifier_job, job, &other->jobs, link) {
 		job_move(job, verifier);
 		verifier_job_free(job);
 	}
@@ -923,8 +907,8 @@ void verifier_free(struct verifier **verifier)
 
 	if (v == NULL)
 		return;
-	while (!list_is_empty(&v->jobs))
-		verifier_job_free(container_of(v->jobs.next, struct verifier_job, link));
+	LIST_DRAIN(struct verifier_job, job, &v->jobs, link)
+		verifier_job_free(job);
 	CHECK(v->job_count == 0);
 	for (size_t i = 0; i < v->count; i++) {
 		introspector_fini(&v->authorities[i].introspector);

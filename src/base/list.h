@@ -29,6 +29,10 @@ struct list {
 		  entry##_next = entry != NULL ? LIST_AT(entry->member.next, head, type, member) : \
 						 NULL)
 
+/* `entry` is the first one, until there is none: the body removes it. */
+#define LIST_DRAIN(type, entry, head, member) \
+	for (type * entry; (entry = LIST_AT((head)->next, head, type, member)) != NULL;)
+
 /* The same with the nodes themselves. */
 #define LIST_FOREACH(node, head) \
 	for (struct list *node = (head)->next; node != (head); node = node->next)
@@ -63,6 +67,13 @@ static inline void list_remove(struct list *node)
 	node->prev->next = node->next;
 	node->next->prev = node->prev;
 	list_init(node);
+}
+
+/* To the end of that list, from another place of it or from another list. */
+static inline void list_move(struct list *head, struct list *node)
+{
+	list_remove(node);
+	list_append(head, node);
 }
 
 /* Moves all nodes of `from` to the end of `to`; `from` is then empty. */

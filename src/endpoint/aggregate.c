@@ -1041,13 +1041,13 @@ static void finish(struct aggregate *a)
 {
 	struct loop *loop = a->upstream.shared->loop;
 
-	while (!list_is_empty(&a->gathers))
-		gather_free(container_of(a->gathers.next, struct gather, link));
+	LIST_DRAIN(struct gather, gather, &a->gathers, link)
+		gather_free(gather);
 	for (size_t i = 0; i < a->legs.count; i++)
 		text_set_fini(&a->tasks[i]);
 	legs_fini(&a->legs);
-	while (!list_is_empty(&a->inbox))
-		inbound_free(a, container_of(a->inbox.next, struct inbound, link));
+	LIST_DRAIN(struct inbound, inbound, &a->inbox, link)
+		inbound_free(a, inbound);
 	for (enum catalogue_kind kind = 0; kind < CATALOGUE_KINDS; kind++)
 		catalogue_clear(&a->catalogues[kind]);
 	timer_stop(&a->patience);

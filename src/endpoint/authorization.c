@@ -873,8 +873,7 @@ static struct failing *get_entry(struct failures *failures, uint64_t key, uint64
 	CHECK(failures->count <= FAILURES_ADDRESSES_MAX && failing->key == key);
 	CHECK(now_ms >= failing->last_ms);
 	failing->last_ms = now_ms;
-	list_remove(&failing->link);
-	list_append(&failures->entries, &failing->link);
+	list_move(&failures->entries, &failing->link);
 	return failing;
 }
 

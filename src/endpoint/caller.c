@@ -425,16 +425,11 @@ void token_watch_judge_all(struct authorization *auth)
 	struct list due;
 
 	list_init(&due);
-	LIST_FOREACH_SAFE(node, &auth->watches) {
-		list_remove(node);
-		list_append(&due, node);
-	}
-	while (!list_is_empty(&due)) {
-		struct token_watch *watch = container_of(due.next, struct token_watch, link);
+	list_splice(&due, &auth->watches);
+	LIST_DRAIN(struct token_watch, watch, &due, link) {
 		struct refusal refusal;
 
-		list_remove(&watch->link);
-		list_append(&auth->watches, &watch->link);
+		list_move(&auth->watches, &watch->link);
 		if (!authorization_judge_again(auth, watch->place, &watch->access, &refusal)) {
 			token_watch_over(watch, REASON_REVOKED);
 			continue;

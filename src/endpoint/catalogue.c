@@ -84,10 +84,10 @@ void catalogue_clear(struct catalogue *catalogue)
 {
 	if (catalogue->items.next == NULL)
 		list_init(&catalogue->items);
-	LIST_FOREACH_SAFE(node, &catalogue->items) {
+	LIST_DRAIN(struct catalogue_item, item, &catalogue->items, link) {
 		pause_point();
-		list_remove(node);
-		free(container_of(node, struct catalogue_item, link));
+		list_remove(&item->link);
+		free(item);
 	}
 	map_fini(&catalogue->by_name);
 	catalogue->by_name = (struct map){ 0 };

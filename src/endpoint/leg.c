@@ -867,10 +867,8 @@ void legs_fini(struct legs *legs)
 	for (size_t i = 0; i < legs->count; i++)
 		leg_end(&legs->items[i]);
 	/* Those that remain are being opened. */
-	while (!list_is_empty(&legs->calls))
-		session_end(container_of(legs->calls.next, struct leg_call, link)
-				    ->call.client->session,
-			    REASON_SESSION_END);
+	LIST_DRAIN(struct leg_call, one, &legs->calls, link)
+		session_end(one->call.client->session, REASON_SESSION_END);
 	for (size_t i = 0; i < legs->count; i++) {
 		buf_fini(&legs->items[i].instructions);
 		text_set_fini(&legs->items[i].subscriptions);

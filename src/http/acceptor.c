@@ -244,8 +244,7 @@ void acceptor_leave_port(struct acceptor *acceptor, unsigned int number)
 
 void acceptor_fini(struct acceptor *acceptor)
 {
-	while (!list_is_empty(&acceptor->entries))
-		entry_end(container_of(acceptor->entries.next, struct entry, link),
-			  "the daemon is about to stop");
+	LIST_DRAIN(struct entry, entry, &acceptor->entries, link)
+		entry_end(entry, "the daemon is about to stop");
 	CHECK(acceptor->count == 0);
 }

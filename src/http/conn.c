@@ -1089,8 +1089,8 @@ void http_server_free(struct http_server **server)
 
 	if (s == NULL)
 		return;
-	while (!list_is_empty(&s->conns))
-		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
+	LIST_DRAIN(struct http_conn, conn, &s->conns, link)
+		http_conn_end(conn, REASON_DRAINING);
 	CHECK(s->count == 0 && s->gathered_count == 0);
 	places_fini(&s->places);
 	buf_fini(&s->scratch);

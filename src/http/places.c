@@ -104,8 +104,7 @@ static struct conn_place *places_find(struct places *places)
 
 		if (first == addresses)
 			continue;
-		list_remove(first);
-		list_append(addresses, first);
+		list_move(addresses, first);
 		return address_places_find(container_of(first, struct address_places, link));
 	}
 	return NULL;

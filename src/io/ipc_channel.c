@@ -100,10 +100,7 @@ static void channel_on_writable(struct watch *watch)
 {
 	struct ipc_channel *channel = container_of(watch, struct ipc_channel, writing);
 
-	while (!list_is_empty(&channel->unsent)) {
-		struct ipc_unsent *unsent =
-			container_of(channel->unsent.next, struct ipc_unsent, link);
-
+	LIST_DRAIN(struct ipc_unsent, unsent, &channel->unsent, link) {
 		if (!try_send(channel, &unsent->message))
 			return;
 		unsent_free(channel, unsent);
@@ -163,8 +160,8 @@ void ipc_channel_leave(struct ipc_channel *channel)
 	watch_set(&channel->reading, false);
 	watch_set(&channel->writing, false);
 	channel->fd = -1;
-	while (!list_is_empty(&channel->unsent))
-		unsent_free(channel, container_of(channel->unsent.next, struct ipc_unsent, link));
+	LIST_DRAIN(struct ipc_unsent, unsent, &channel->unsent, link)
+		unsent_free(channel, unsent);
 }
 
 void ipc_channel_close(struct ipc_channel *channel)

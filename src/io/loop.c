@@ -172,9 +172,7 @@ static void loop_run_tasks(struct loop *loop)
 
 		list_init(&now);
 		list_splice(&now, &loop->tasks);
-		while (!list_is_empty(&now)) {
-			struct task *task = container_of(now.next, struct task, link);
-
+		LIST_DRAIN(struct task, task, &now, link) {
 			list_remove(&task->link);
 			task->run(task);
 		}
@@ -201,18 +199,15 @@ static void loop_run_timers(struct loop *loop)
 
 	list_init(&due);
 	for (struct timer_queue *queue = loop->queues; queue != NULL; queue = queue->next) {
-		LIST_FOREACH_SAFE(node, &queue->timers) {
-			if (container_of(node, struct timer, link)->due_ms > now_ms)
+		LIST_EACH_SAFE(struct timer, timer, &queue->timers, link) {
+			if (timer->due_ms > now_ms)
 				break;
-			list_remove(node);
-			list_append(&due, node);
+			list_move(&due, &timer->link);
 		}
 		if (!list_is_empty(&queue->timers) && !queue->is_armed)
 			timer_queue_arm(queue);
 	}
-	while (!list_is_empty(&due)) {
-		struct timer *timer = container_of(due.next, struct timer, link);
-
+	LIST_DRAIN(struct timer, timer, &due, link) {
 		CHECK(timer->due_ms <= clock_now_ms());
 		list_remove(&timer->link);
 		timer->on_due(timer);

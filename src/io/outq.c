@@ -109,8 +109,7 @@ static void outq_drop(struct outq *queue, size_t size)
 {
 	CHECK(size <= queue->bytes);
 	queue->bytes -= size;
-	while (!list_is_empty(&queue->segments)) {
-		struct segment *first = container_of(queue->segments.next, struct segment, link);
+	LIST_DRAIN(struct segment, first, &queue->segments, link) {
 		size_t held = first->end - first->begin;
 
 		if (size < held) {
@@ -145,7 +144,7 @@ ssize_t outq_flush(struct outq *queue, struct wire *wire)
 
 void outq_fini(struct outq *queue)
 {
-	while (!list_is_empty(&queue->segments))
-		segment_free(container_of(queue->segments.next, struct segment, link));
+	LIST_DRAIN(struct segment, segment, &queue->segments, link)
+		segment_free(segment);
 	queue->bytes = 0;
 }

@@ -382,9 +382,7 @@ static void leave_home(struct cgroups *cgroups)
 
 void cgroups_close(struct cgroups *cgroups)
 {
-	while (!list_is_empty(&cgroups->leaving)) {
-		struct leaving *leaving = container_of(cgroups->leaving.next, struct leaving, link);
-
+	LIST_DRAIN(struct leaving, leaving, &cgroups->leaving, link) {
 		list_remove(&leaving->link);
 		free(leaving);
 	}

@@ -393,8 +393,7 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 		CHECK(children->starting_count > 0);
 		row_close_fd(&row->verdict_fd);
 		children->starting_count--;
-		list_remove(&row->link);
-		list_append(&children->others, &row->link);
+		list_move(&children->others, &row->link);
 	}
 	row->state = state;
 	if (row->told != TOLD_END)

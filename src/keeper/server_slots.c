@@ -15,14 +15,9 @@
 
 /* ---- configurations ---- */
 
-static struct generation *generation_at(struct list *node)
-{
-	return container_of(node, struct generation, link);
-}
-
 struct generation *server_slots_generation(const struct server_slots *slots)
 {
-	return generation_at(slots->generations.prev);
+	return container_of(slots->generations.prev, struct generation, link);
 }
 
 static void generation_free(struct generation *generation)
@@ -118,8 +113,8 @@ struct config *server_slots_fini(struct server_slots *slots)
 	server_slots_generation(slots)->config = NULL;
 	for (size_t i = 0; i < slots->table.server_count; i++)
 		server_slots_hold(&slots->slots[i].generation, NULL);
-	while (!list_is_empty(&slots->generations))
-		generation_free(generation_at(slots->generations.next));
+	LIST_DRAIN(struct generation, generation, &slots->generations, link)
+		generation_free(generation);
 	free(slots->slots);
 	free(slots->table.servers);
 	free(slots->numbers);

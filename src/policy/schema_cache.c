@@ -86,8 +86,7 @@ struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice t
 	is_new = entry == NULL;
 	if (is_new)
 		entry = schema_cache_add(cache, *key, text);
-	list_remove(&entry->link);
-	list_append(&cache->recent, &entry->link);
+	list_move(&cache->recent, &entry->link);
 	while (cache->bytes > SCHEMA_CACHE_BYTES && schema_cache_oldest(cache) != entry)
 		schema_cache_forget(cache, schema_cache_oldest(cache));
 	return (struct cached_schema){ entry->schema, entry->err.text, is_new };

@@ -34,10 +34,7 @@ void stderr_ring_fini(struct stderr_ring *stderr_ring)
 	while (!list_is_empty(&stderr_ring->lines))
 		stderr_ring_drop_oldest(stderr_ring);
 	CHECK(stderr_ring->bytes == 0);
-	while (!list_is_empty(&stderr_ring->readers)) {
-		struct stderr_ring_reader *reader =
-			container_of(stderr_ring->readers.next, struct stderr_ring_reader, link);
-
+	LIST_DRAIN(struct stderr_ring_reader, reader, &stderr_ring->readers, link) {
 		stderr_ring_detach(reader);
 		reader->on_end(reader);
 	}

@@ -176,9 +176,7 @@ static void keep_told(struct bridged_call *bridged, enum stream_kind kind, struc
 /* To be called before anything else is sent to this request of the client. */
 static void tell_kept(struct bridged_call *bridged, struct call *call)
 {
-	while (!list_is_empty(&bridged->told)) {
-		const struct told *told = container_of(bridged->told.next, struct told, link);
-
+	LIST_DRAIN(const struct told, told, &bridged->told, link) {
 		(void)relay(call, told->kind, told->msg);
 		told_drop_first(bridged);
 	}
@@ -687,10 +685,8 @@ bool bridged_call_take(struct call *call, const struct envelope *env)
 
 void bridged_calls_abandon(struct router *router, enum reason reason)
 {
-	while (!list_is_empty(&router->parked_calls.kept))
-		parked_call_abandon(container_of(router->parked_calls.kept.next, struct parked_call,
-						 kept),
-				    reason, clock_now_ms());
+	LIST_DRAIN(struct parked_call, call, &router->parked_calls.kept, kept)
+		parked_call_abandon(call, reason, clock_now_ms());
 }
 
 static struct parked_call *find_kept(const struct router *router, const struct server *server)

@@ -564,10 +564,7 @@ static void call_end(struct call *call, bool is_answered)
 	}
 	if (was_sent)
 		upstream_end_request(&call->request, is_answered);
-	while (!list_is_empty(&call->watchers)) {
-		struct call_watcher *watcher =
-			container_of(call->watchers.next, struct call_watcher, link);
-
+	LIST_DRAIN(struct call_watcher, watcher, &call->watchers, link) {
 		call_unwatch(watcher);
 		watcher->ops->on_end(watcher, call);
 	}

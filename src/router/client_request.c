@@ -238,9 +238,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 
 void client_request_end_all(struct router *router, enum reason reason)
 {
-	while (!list_is_empty(&router->requests)) {
-		struct client_request *request =
-			container_of(router->requests.next, struct client_request, link);
+	LIST_DRAIN(struct client_request, request, &router->requests, link) {
 		struct call *call = container_of(request->client.calls.next, struct call, link);
 
 		call_give_up(call, "the gateway stops");

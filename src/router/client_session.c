@@ -72,8 +72,8 @@ static void client_session_free(struct client_session *cs)
 
 static void fail_calls(struct client_session *cs, enum reason reason)
 {
-	while (!list_is_empty(&cs->client.calls))
-		call_fail(container_of(cs->client.calls.next, struct call, link), reason);
+	LIST_DRAIN(struct call, call, &cs->client.calls, link)
+		call_fail(call, reason);
 }
 
 void client_session_end_calls(struct session *session, enum reason reason, const char *why)

@@ -69,11 +69,6 @@ struct input_loop {
 
 /* ---- the life of a loop ---- */
 
-static struct question *question_at(struct list *node)
-{
-	return container_of(node, struct question, link);
-}
-
 static void question_free(struct question *question)
 {
 	if (question->asker.request != NULL)
@@ -86,8 +81,8 @@ static void question_free(struct question *question)
 
 static void forget_questions(struct input_loop *loop)
 {
-	while (!list_is_empty(&loop->questions))
-		question_free(question_at(loop->questions.next));
+	LIST_DRAIN(struct question, question, &loop->questions, link)
+		question_free(question);
 	loop->unanswered = 0;
 	loop->answer_bytes = 0;
 }
@@ -426,7 +421,7 @@ static void ask(struct input_loop *loop)
 	struct list *node = loop->questions.next;
 
 	for (size_t left = loop->unanswered; left > 0; left--) {
-		struct question *question = question_at(node);
+		struct question *question = container_of(node, struct question, link);
 
 		node = node->next;
 		if (!server_request_open_for(call, &question->asker, question->text->env,

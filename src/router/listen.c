@@ -53,11 +53,6 @@ struct listen {
 	bool is_outdated;      /* something has changed since `opening` was sent */
 };
 
-static struct listen_waiter *waiter_at(struct list *node)
-{
-	return container_of(node, struct listen_waiter, link);
-}
-
 /* ---- responses to requests to subscribe ---- */
 
 /* Returns NULL if the client has cancelled the request. */
@@ -138,14 +133,10 @@ static void respond_to_waiters(struct listen *listen, const char *problem)
 	struct list asked;
 
 	list_init(&asked);
-	LIST_FOREACH_SAFE(node, &listen->waiters) {
-		if (!waiter_at(node)->is_asked)
-			continue;
-		list_remove(node);
-		list_append(&asked, node);
-	}
-	while (!list_is_empty(&asked)) {
-		struct listen_waiter *waiter = waiter_at(asked.next);
+	LIST_EACH_SAFE(struct listen_waiter, waiter, &listen->waiters, link)
+		if (waiter->is_asked)
+			list_move(&asked, &waiter->link);
+	LIST_DRAIN(struct listen_waiter, waiter, &asked, link) {
 		uint64_t id = waiter->id;
 		bool is_agreed = waiter->is_agreed;
 
@@ -363,8 +354,8 @@ void listen_end(struct upstream *upstream)
 	timer_stop(&listen->deadline);
 	close_listening(listen, &listen->current);
 	close_listening(listen, &listen->opening);
-	while (!list_is_empty(&listen->waiters))
-		waiter_free(listen, waiter_at(listen->waiters.next));
+	LIST_DRAIN(struct listen_waiter, waiter, &listen->waiters, link)
+		waiter_free(listen, waiter);
 	loop_defer_free(upstream->shared->loop, listen);
 }
 

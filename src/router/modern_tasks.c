@@ -221,11 +221,6 @@ struct task_listening {
 	} tasks[TASK_LISTENER_MAX];
 };
 
-static struct task_listening *listening_at(struct list *node)
-{
-	return container_of(node, struct task_listening, link);
-}
-
 /* ---- the end of a subscription ---- */
 
 static void listening_free(struct task_listening *listening)
@@ -429,8 +424,8 @@ void task_listener_end(struct task_listener *listener)
 {
 	if (listener->call == NULL)
 		return;
-	while (!list_is_empty(&listener->listening))
-		give_up(listening_at(listener->listening.next), "nobody listens any more");
+	LIST_DRAIN(struct task_listening, listening, &listener->listening, link)
+		give_up(listening, "nobody listens any more");
 	listener->call = NULL;
 }
 
@@ -534,7 +529,6 @@ bool task_listener_take(struct upstream *upstream, const struct envelope *env)
 
 void task_listener_lose(struct upstream *upstream)
 {
-	while (!list_is_empty(&upstream->task_listeners))
-		note_over(container_of(upstream->task_listeners.next, struct task_listening,
-				       of_upstream));
+	LIST_DRAIN(struct task_listening, listening, &upstream->task_listeners, of_upstream)
+		note_over(listening);
 }

@@ -151,11 +151,6 @@ void parked_call_init(struct parked_call *parked, struct parked_calls *table, st
 
 /* ---- requests of the server ---- */
 
-static struct parked_request *request_at(struct list *node)
-{
-	return container_of(node, struct parked_request, link);
-}
-
 static void drop_request(struct parked_call *parked, struct parked_request *request)
 {
 	list_remove(&request->link);
@@ -174,15 +169,15 @@ static void answer(struct parked_call *parked, struct parked_request *request, s
 /* Refuses all requests of the server: nobody will answer them. */
 static void refuse_all(struct parked_call *parked)
 {
-	while (!list_is_empty(&parked->requests))
-		answer(parked, request_at(parked->requests.next), (struct slice){ NULL, 0 });
+	LIST_DRAIN(struct parked_request, request, &parked->requests, link)
+		answer(parked, request, (struct slice){ NULL, 0 });
 }
 
 /* Drops all requests of the server: there is nobody to respond to. */
 static void drop_all(struct parked_call *parked)
 {
-	while (!list_is_empty(&parked->requests))
-		drop_request(parked, request_at(parked->requests.next));
+	LIST_DRAIN(struct parked_request, request, &parked->requests, link)
+		drop_request(parked, request);
 }
 
 static void add_request(struct parked_call *parked, const struct event *event)

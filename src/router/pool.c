@@ -392,8 +392,7 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 	struct pool *pool = member->client->pool;
 
 	CHECK(pool->agreed != NULL);
-	list_remove(&member->link);
-	list_append(&pool->members, &member->link);
+	list_move(&pool->members, &member->link);
 	member->ops->on_ready(member, response);
 }
 
@@ -403,9 +402,7 @@ static void pool_admit_to_shared(struct pool *pool)
 	at_end(msg_unref) struct msg *msg = msg_ref(pool->initialize_result);
 	struct envelope env;
 
-	while (!list_is_empty(&pool->joining)) {
-		struct pool_member *member = pool_member_at(pool->joining.next);
-
+	LIST_DRAIN(struct pool_member, member, &pool->joining, link) {
 		if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0)
 			pool_admit_member(member, &env);
 		else /* cannot happen: we wrote it */
@@ -552,16 +549,11 @@ static void pool_on_closed(struct upstream *upstream)
 
 void pool_fail_waiting(struct pool *pool, enum reason reason)
 {
-	while (!list_is_empty(&pool->joining)) {
-		struct pool_member *member = pool_member_at(pool->joining.next);
-
+	LIST_DRAIN(struct pool_member, member, &pool->joining, link)
 		member->ops->on_failed(member, reason);
-	}
 	while (!fair_queue_is_empty(&pool->queue))
 		call_fail(call_of_waiter(fair_queue_first(&pool->queue)), reason);
-	while (!list_is_empty(&pool->jobs)) {
-		struct pool_job *job = container_of(pool->jobs.next, struct pool_job, link);
-
+	LIST_DRAIN(struct pool_job, job, &pool->jobs, link) {
 		pool_remove_job(job);
 		job->ops->on_failed(job, reason);
 	}
@@ -1008,9 +1000,8 @@ void pool_prepare(struct router *router, struct server *server)
 void pool_end_all(struct router *router, enum reason reason)
 {
 	LIST_EACH_SAFE(struct pool, pool, &router->slots.pools, link) {
-		while (!list_is_empty(&pool->upstreams))
-			upstream_close(container_of(pool->upstreams.next, struct upstream, link),
-				       reason);
+		LIST_DRAIN(struct upstream, upstream, &pool->upstreams, link)
+			upstream_close(upstream, reason);
 		pool_free(pool);
 	}
 }

@@ -15,11 +15,6 @@ static struct pool_memories *memories_of(const struct pool *pool)
 	return &pool->router->pool_memories;
 }
 
-static struct pool *pool_memory_pool_at(struct list *node)
-{
-	return container_of(node, struct pool, memory.link);
-}
-
 void pool_memories_init(struct pool_memories *memories)
 {
 	*memories = (struct pool_memories){ .count_max = POOL_MEMORIES_MAX,
@@ -196,7 +191,7 @@ bool pool_memory_keep(struct pool *pool)
 	memories->bytes += pool->memory.bytes;
 	keep_to_share(pool);
 	while (!pool_memory_has_room(memories))
-		pool_memory_give_up(pool_memory_pool_at(memories->idle.next));
+		pool_memory_give_up(container_of(memories->idle.next, struct pool, memory.link));
 	return true; /* if the pool itself had to go, it gets another turn */
 }
 

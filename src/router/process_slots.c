@@ -193,11 +193,6 @@ const struct principal *pool_principal_of(const struct upstream *upstream)
 
 /* ---- who waits ---- */
 
-static struct pool *process_slots_pool_at(struct list *node)
-{
-	return container_of(node, struct pool, link);
-}
-
 static struct process_slots *slots_of(const struct pool *pool)
 {
 	return &pool->router->slots;
@@ -426,8 +421,8 @@ static uint64_t retire_for_all(struct process_slots *slots)
 {
 	uint64_t soonest_ms = UINT64_MAX;
 
-	LIST_FOREACH(node, &slots->waiting) {
-		struct pool *pool = process_slots_pool_at(node), *busy;
+	LIST_EACH(struct pool, pool, &slots->waiting, link) {
+		struct pool *busy;
 		uint64_t waited_ms = clock_now_ms() - pool->waiting_since_ms;
 
 		if (pool->awaited != NULL || pool->is_promised || is_background(pool))
@@ -652,8 +647,7 @@ static void on_look_again(struct timer *timer)
 
 static void put_last(struct pool *pool)
 {
-	list_remove(&pool->link);
-	list_append(&slots_of(pool)->pools, &pool->link);
+	list_move(&slots_of(pool)->pools, &pool->link);
 }
 
 /* ---- waiting ---- */

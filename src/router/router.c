@@ -228,19 +228,16 @@ void router_end_sessions_of(struct router *router, const struct server *server, 
 	 * which they leave when they end.
 	 */
 	list_init(&now);
-	LIST_FOREACH_SAFE(node, &router->sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
+	LIST_EACH_SAFE(struct session, session, &router->sessions.sessions, link) {
 		const struct client *client = client_session_client(session);
 		bool is_meant = server != NULL ? client->server == server :
 						 principal_is_anonymous(session->principal);
 
-		if (!is_meant)
-			continue;
-		list_remove(node);
-		list_append(&now, node);
+		if (is_meant)
+			list_move(&now, &session->link);
 	}
-	while (!list_is_empty(&now))
-		session_end(container_of(now.next, struct session, link), reason);
+	LIST_DRAIN(struct session, session, &now, link)
+		session_end(session, reason);
 }
 
 void router_end_anonymous(struct router *router, enum reason reason)
@@ -289,13 +286,9 @@ void router_end_calls(struct router *router, enum reason reason)
 
 	list_init(&left);
 	list_splice(&left, sessions);
-	while (!list_is_empty(&left)) {
-		struct list *node = left.next;
-
-		list_remove(node);
-		list_append(sessions, node);
-		client_session_end_calls(container_of(node, struct session, link), reason,
-					 "the gateway stops");
+	LIST_DRAIN(struct session, session, &left, link) {
+		list_move(sessions, &session->link);
+		client_session_end_calls(session, reason, "the gateway stops");
 	}
 	client_request_end_all(router, reason);
 }
@@ -304,8 +297,8 @@ void router_end_sessions(struct router *router, enum reason reason)
 {
 	struct list *sessions = &router->sessions.sessions;
 
-	while (!list_is_empty(sessions))
-		session_end(container_of(sessions->next, struct session, link), reason);
+	LIST_DRAIN(struct session, session, sessions, link)
+		session_end(session, reason);
 	client_request_end_all(router, reason);
 	bridged_calls_abandon(router, reason);
 }

@@ -36,14 +36,9 @@ static void leave(struct running_task *task)
 	forget(task);
 }
 
-static struct running_task *running_task_at(struct list *node)
-{
-	return container_of(node, struct running_task, link);
-}
-
 static struct running_task *oldest(const struct client *client)
 {
-	return running_task_at(client->running_tasks.next);
+	return container_of(client->running_tasks.next, struct running_task, link);
 }
 
 static void begin(struct call *call, struct slice task_id)
@@ -186,11 +181,6 @@ struct live_tasks {
 	size_t count;
 };
 
-static struct live_task *task_at(struct list *node)
-{
-	return container_of(node, struct live_task, link);
-}
-
 static void forget_live(struct live_tasks *tasks, struct live_task *task)
 {
 	CHECK(tasks->count > 0);
@@ -203,7 +193,7 @@ static void forget_live(struct live_tasks *tasks, struct live_task *task)
 /* Of a task that is forgotten while the server works on it, the count stays. */
 static void make_room(struct live_tasks *tasks)
 {
-	struct live_task *oldest = task_at(tasks->all.next);
+	struct live_task *oldest = container_of(tasks->all.next, struct live_task, link);
 
 	in_flight_leave(&oldest->in_flight, LIVE_TASKS_MS);
 	forget_live(tasks, oldest);
@@ -326,8 +316,8 @@ void live_tasks_forget(struct upstream *upstream)
 {
 	if (upstream->tasks == NULL)
 		return;
-	while (!list_is_empty(&upstream->tasks->all))
-		forget_live(upstream->tasks, task_at(upstream->tasks->all.next));
+	LIST_DRAIN(struct live_task, task, &upstream->tasks->all, link)
+		forget_live(upstream->tasks, task);
 	free(upstream->tasks);
 	upstream->tasks = NULL;
 }

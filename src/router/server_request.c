@@ -22,11 +22,6 @@
 
 static const char *const too_many = "too many requests are unanswered";
 
-static struct server_request *at(struct list *node)
-{
-	return container_of(node, struct server_request, link);
-}
-
 /* ---- the life ---- */
 
 static void start_hold(struct server_request *request)
@@ -189,9 +184,7 @@ void server_request_cancel(struct server_request *request, const struct envelope
 
 void server_request_end_all(struct client *client, const char *why)
 {
-	while (!list_is_empty(&client->server_requests.all)) {
-		struct server_request *request = at(client->server_requests.all.next);
-
+	LIST_DRAIN(struct server_request, request, &client->server_requests.all, link) {
 		if (why != NULL) {
 			refuse(request, why);
 		} else {

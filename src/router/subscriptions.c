@@ -34,8 +34,8 @@ void subscriptions_init(struct subscriptions *set)
 
 void subscriptions_fini(struct subscriptions *set)
 {
-	while (!list_is_empty(&set->all))
-		subscriptions_remove(set, container_of(set->all.next, struct subscription, link));
+	LIST_DRAIN(struct subscription, subscription, &set->all, link)
+		subscriptions_remove(set, subscription);
 }
 
 struct slice subscription_uri(const struct subscription *subscription)
@@ -412,11 +412,6 @@ struct update {
 	char uri[];
 };
 
-static struct pool_member *subscriptions_member_at(struct list *node)
-{
-	return container_of(node, struct pool_member, link);
-}
-
 /*
  * A number for joining notifications that say the same. Never 0, and no id of a server request:
  * those are small. Its seed is random, so that a server cannot choose URIs whose numbers collide.
@@ -583,7 +578,7 @@ static void tell_first_update(struct pool *pool, bool may_pause)
 	msg = msg_ref(update->msg);
 	find_concern(pool, slice_of(update->uri, update->length), &concern);
 	while (notices->current != NULL && notices->next != &pool->members) {
-		struct pool_member *member = subscriptions_member_at(notices->next);
+		struct pool_member *member = container_of(notices->next, struct pool_member, link);
 
 		notices->next = notices->next->next;
 		if (must_hear(member->client, &concern))
@@ -775,9 +770,7 @@ void notification_fanout_fini(struct notices *notices)
 	if (notices->current != NULL)
 		update_free(notices->current);
 	notices->current = NULL;
-	while (!list_is_empty(&notices->updates)) {
-		struct update *update = container_of(notices->updates.next, struct update, link);
-
+	LIST_DRAIN(struct update, update, &notices->updates, link) {
 		update_unlink(pool, update);
 		update_free(update);
 	}

@@ -52,8 +52,8 @@ static void text_set_free(struct text_set *set, struct text_set_item *item)
 
 void text_set_fini(struct text_set *set)
 {
-	while (!list_is_empty(&set->items))
-		text_set_free(set, container_of(set->items.next, struct text_set_item, link));
+	LIST_DRAIN(struct text_set_item, item, &set->items, link)
+		text_set_free(set, item);
 }
 
 bool text_set_has_room(const struct text_set *set, size_t size)

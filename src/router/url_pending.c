@@ -22,11 +22,6 @@ struct item {
 	char id[];
 };
 
-static struct item *item_at(struct list *node)
-{
-	return container_of(node, struct item, link);
-}
-
 static struct item *find(const struct url_pending *pending, uint64_t child, struct slice id)
 {
 	LIST_EACH(struct item, item, &pending->items, link)
@@ -109,7 +104,7 @@ static int add_one(struct slice element, void *arg)
 	if (find(pending, adding->child, id) != NULL)
 		return 0;
 	if (pending->count >= URL_PENDING_MAX)
-		drop(pending, item_at(pending->items.next));
+		drop(pending, container_of(pending->items.next, struct item, link));
 	item = mem_alloc(sizeof(*item) + id.n);
 	item->child = adding->child;
 	item->length = id.n;
@@ -158,8 +153,8 @@ void url_pending_init(struct url_pending *pending)
 void url_pending_fini(struct url_pending *pending)
 {
 	CHECK(list_is_empty(&pending->waiters));
-	while (!list_is_empty(&pending->items))
-		drop(pending, item_at(pending->items.next));
+	LIST_DRAIN(struct item, item, &pending->items, link)
+		drop(pending, item);
 }
 
 /* ---- url elicitation ---- */

@@ -95,8 +95,8 @@ void principal_unref(struct principal **principal)
 	CHECK(!principal_is_anonymous(p)); /* the set itself holds a reference */
 	CHECK(p->sessions == 0);
 	forget_claims(p);
-	while (!list_is_empty(&p->tokens))
-		forget_token(container_of(p->tokens.next, struct shown_token, link));
+	LIST_DRAIN(struct shown_token, token, &p->tokens, link)
+		forget_token(token);
 	map_remove_link(&p->set->by_key, &p->by_key);
 	free(p);
 }

@@ -167,9 +167,8 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 
 void session_set_fini(struct session_set *set)
 {
-	while (!list_is_empty(&set->sessions))
-		session_end(container_of(set->sessions.next, struct session, link),
-			    REASON_DRAINING);
+	LIST_DRAIN(struct session, session, &set->sessions, link)
+		session_end(session, REASON_DRAINING);
 	CHECK(set->count == 0 && set->reserved == 0);
 	deny_list_fini(&set->deny_list);
 	session_table_fini(&set->table);

@@ -696,9 +696,8 @@ static void stored_stream_remove(struct stored_stream *stored)
 
 void replay_store_fini(struct replay_store *replay_store)
 {
-	while (!list_is_empty(&replay_store->streams))
-		stored_stream_remove(
-			container_of(replay_store->streams.next, struct stored_stream, link));
+	LIST_DRAIN(struct stored_stream, stream, &replay_store->streams, link)
+		stored_stream_remove(stream);
 	while (!list_is_empty(&replay_store->expired))
 		replay_store_forget_expired(replay_store);
 	CHECK(replay_store->finished_count == 0 && replay_store->expired_count == 0);
@@ -753,12 +752,9 @@ void store_renew(struct store *store, uint64_t was_age_ms)
 	/* What a session has to give up may end it, and others with it. */
 	list_init(&to_do);
 	list_splice(&to_do, &store->replay_stores);
-	while (!list_is_empty(&to_do)) {
-		struct list *first = to_do.next;
-
-		list_remove(first);
-		list_append(&store->replay_stores, first);
-		replay_store_renew(container_of(first, struct replay_store, link), was_age_ms);
+	LIST_DRAIN(struct replay_store, first, &to_do, link) {
+		list_move(&store->replay_stores, &first->link);
+		replay_store_renew(first, was_age_ms);
 	}
 	stream_budget_shed(&store->budget);
 }
@@ -847,8 +843,7 @@ void stored_stream_finish(struct stored_stream *stored, enum reason reason)
 	if (replay_store == NULL)
 		return;
 	replay_store->finished_count++;
-	list_remove(&stored->link);
-	list_append(&replay_store->streams, &stored->link);
+	list_move(&replay_store->streams, &stored->link);
 	if (!stored_stream_is_known(stored) && stream->reader == NULL)
 		stored_stream_remove(stored);
 	else

@@ -189,16 +189,14 @@ static void on_answer(struct inquiry *inquiry, const struct fetch_answer *answer
 	struct list told;
 
 	credential_set(credential, answer);
-	list_remove(&credential->used); /* it is not the one to be forgotten meanwhile */
-	list_append(&credential->credentials->used, &credential->used);
+	list_move(&credential->credentials->used,
+		  &credential->used); /* it is not the one to be forgotten meanwhile */
 	list_init(&told);
 	list_splice(&told, &credential->waits);
 	if (credential->error != NULL && !list_is_empty(&told))
 		note_failure(container_of(told.next, struct credential_wait, link)->server,
 			     credential->error);
-	while (!list_is_empty(&told)) {
-		struct credential_wait *wait =
-			container_of(told.next, struct credential_wait, link);
+	LIST_DRAIN(struct credential_wait, wait, &told, link) {
 		const struct credential_answer now = answer_of(credential);
 
 		list_remove(&wait->link);
@@ -245,8 +243,7 @@ bool credential_get(struct credentials *credentials, const struct server *server
 	credential = find(credentials, server->conf.credential, subject);
 	if (credential == NULL)
 		credential = credential_new(credentials, server->conf.credential, subject);
-	list_remove(&credential->used);
-	list_append(&credentials->used, &credential->used);
+	list_move(&credentials->used, &credential->used);
 	*answer_r = answer_of(credential);
 	if (is_known(credential))
 		return true;
@@ -295,8 +292,8 @@ void credentials_init(struct credentials *credentials, struct loop *loop)
 
 void credentials_fini(struct credentials *credentials)
 {
-	while (!list_is_empty(&credentials->used))
-		credential_free(container_of(credentials->used.next, struct credential, used));
+	LIST_DRAIN(struct credential, credential, &credentials->used, used)
+		credential_free(credential);
 	map_fini(&credentials->by_key);
 	timer_stop(&credentials->sweep);
 }
@@ -312,9 +309,7 @@ void credentials_use(struct credentials *credentials, struct fetch_client *clien
 		list_splice(&waits, &credential->waits);
 	credentials_fini(credentials);
 	credentials->client = client;
-	while (!list_is_empty(&waits)) {
-		struct credential_wait *wait =
-			container_of(waits.next, struct credential_wait, link);
+	LIST_DRAIN(struct credential_wait, wait, &waits, link) {
 		struct credential_answer answer;
 
 		list_remove(&wait->link);

@@ -89,11 +89,6 @@ static void trial_set_state(struct trial *trial, enum trial_state state)
 	trial->state = state;
 }
 
-static struct trial *trial_at(struct list *node)
-{
-	return container_of(node, struct trial, link);
-}
-
 static struct trial *trial_of(const struct upstream *upstream)
 {
 	return container_of(upstream->setup, struct trial, setup);
@@ -503,9 +498,7 @@ static void look_go_on(struct prestart *prestart)
 
 	LIST_EACH(struct trial, each, &prestart->trials, link)
 		running += each->is_look && each->state != TRIAL_QUEUED;
-	LIST_FOREACH(node, &prestart->trials) {
-		struct trial *trial = trial_at(node);
-
+	LIST_EACH(struct trial, trial, &prestart->trials, link) {
 		if (running >= LOOKS_AT_ONCE)
 			return;
 		if (!trial->is_look || trial->state != TRIAL_QUEUED)
@@ -660,8 +653,8 @@ void prestart_hold(struct prestart *prestart)
 
 static void warm_set_end(struct warm_set *set, enum reason reason)
 {
-	while (!list_is_empty(&set->upstreams))
-		upstream_close(container_of(set->upstreams.next, struct upstream, link), reason);
+	LIST_DRAIN(struct upstream, upstream, &set->upstreams, link)
+		upstream_close(upstream, reason);
 	task_cancel(&set->refill);
 	timer_stop(&set->retry);
 	list_remove(&set->link);
@@ -687,11 +680,9 @@ void prestart_init(struct prestart *prestart, struct upstream_shared *shared)
 
 void prestart_end(struct prestart *prestart, enum reason reason)
 {
-	while (!list_is_empty(&prestart->warm))
-		warm_set_end(container_of(prestart->warm.next, struct warm_set, link), reason);
-	while (!list_is_empty(&prestart->trials)) {
-		struct trial *trial = trial_at(prestart->trials.next);
-
+	LIST_DRAIN(struct warm_set, set, &prestart->warm, link)
+		warm_set_end(set, reason);
+	LIST_DRAIN(struct trial, trial, &prestart->trials, link) {
 		while (!list_is_empty(&trial->waiters))
 			(void)take_waiter(&trial->waiters);
 		if (trial->state != TRIAL_OVER)

@@ -206,9 +206,8 @@ static void end_leftover(struct upstream_leftover *leftover)
 void upstream_on_gone(struct upstream *upstream)
 {
 	upstream_on_lost(upstream, REASON_CHILD_EXITED);
-	while (!list_is_empty(&upstream->leftovers))
-		end_leftover(
-			container_of(upstream->leftovers.next, struct upstream_leftover, link));
+	LIST_DRAIN(struct upstream_leftover, leftover, &upstream->leftovers, link)
+		end_leftover(leftover);
 	upstream->shared->on_gone(upstream);
 	map_fini(&upstream->requests);
 }
