@@ -64,6 +64,7 @@ static struct {
 	const char *listen;
 	const char *gateway; /* the name of a function */
 	bool hides_cgroups;  /* where it could have some */
+	bool has_next;       /* there is another program, `next` */
 } daemon_;
 
 static char directory[64];
@@ -116,7 +117,9 @@ static void open_programs(struct programs *programs_r)
 		*strrchr(path, '/') = '\0';
 	strcat(path, "/mcpgated-reaper");
 	programs_r->fds[PROGRAM_GATEWAY] = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	programs_r->fds[PROGRAM_FETCHER] = -1; /* no issuers: it is not started */
+	/* Neither is started: there are no issuers, and no cluster. */
+	programs_r->fds[PROGRAM_FETCHER] = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	programs_r->fds[PROGRAM_STORE] = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	programs_r->fds[PROGRAM_REAPER] = open(path, O_PATH | O_CLOEXEC);
 }
 
@@ -144,7 +147,9 @@ static void hide_cgroups(void)
 
 static void daemon_main(void)
 {
+	static char name[] = "mcpgated", *argv[] = { name, NULL };
 	struct config *config = make_config();
+	struct upgrade upgrade = { .argv = NULL };
 	struct programs programs;
 	struct rlimit limit;
 	int code;
@@ -165,7 +170,13 @@ static void daemon_main(void)
 	setenv("SECRET_OF_THE_DAEMON", "not-for-children", 1);
 	setenv("LISTEN_FDS", "0", 1);
 	setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x", 1);
-	code = keeper_run(&config, NULL, &programs, &(struct upgrade){ .output = -1 });
+	upgrade.output = -1;
+	if (daemon_.has_next) {
+		if (upgrade_begin(&upgrade, argv) < 0)
+			_exit(8);
+		snprintf(upgrade.program, sizeof(upgrade.program), "%s/next", directory);
+	}
+	code = keeper_run(&config, NULL, &programs, &upgrade);
 #ifdef __SANITIZE_ADDRESS__
 	config_free(&config);
 	__lsan_do_leak_check(); /* does not return if anything was left that nobody could free */
@@ -349,14 +360,14 @@ static int setup(void **state)
 	daemon_.log_target = "stderr";
 	daemon_.log_level = "debug";
 	daemon_.listen = "127.0.0.1:0";
-	daemon_.hides_cgroups = false;
+	daemon_.hides_cgroups = daemon_.has_next = false;
 	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(directory) == NULL ? -1 : 0;
 }
 
 static int teardown(void **state)
 {
-	static const char *const files[] = { "log", "log.1", "socket", "out" };
+	static const char *const files[] = { "log", "log.1", "socket", "out", "next", "asked" };
 	char path[96];
 
 	if (daemon_.pid > 0)
@@ -1757,6 +1768,117 @@ static void orders_of_upgrades_are_bounded(void **state)
 	assert_nothing_left();
 }
 
+/* Orders another program, and makes place for it. */
+static int gateway_makes_place(struct config *config, const int *listeners, size_t count,
+			       int keeper_fd)
+{
+	const struct ipc_message order = { .type = IPC_RELOAD, .reload = { 1, 1 } };
+	struct ipc_message message = { .type = 0 };
+	struct error err;
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	start_child(keeper_fd, SH, 1, fds);
+	ask(keeper_fd, IPC_READY, 0, 0, 0);
+	if (ipc_send(keeper_fd, &order, &err) < 0)
+		_exit(9);
+	while (message.type != IPC_HAND_OVER && message.type != IPC_DRAIN) {
+		char text[256] = "";
+
+		poll(&(struct pollfd){ .fd = keeper_fd, .events = POLLIN }, 1, WAIT_MS);
+		if (ipc_recv(keeper_fd, &message, &err) != 1)
+			_exit(9);
+		if (message.type == IPC_RELOADED) {
+			(void)!pread(message.fds[0], text, sizeof(text) - 1, 0);
+			say("answer %d %s%s", message.reloaded.is_used, text,
+			    text[0] != '\0' ? "" : "\n");
+		}
+		for (size_t i = 0; i < message.fd_count; i++)
+			close(message.fds[i]);
+	}
+	say("gone\n");
+	return 0;
+}
+
+/* What it says when it is asked, and then, once a gateway has made place; the rest when it is executed. */
+static void put_next(const char *first, const char *then)
+{
+	char path[96];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/next", directory);
+	out = fopen(path, "we");
+	assert_non_null(out);
+	fprintf(out,
+		"#!/bin/sh\n"
+		"cd '%s'\n"
+		"if [ \"$MCPGATED_HANDOVER\" = check ]; then\n"
+		"	[ -e asked ] && { %s; exit; }\n"
+		"	: >asked; %s; exit\n"
+		"fi\n"
+		"exec >out\n"
+		"tr '\\000' '\\n' <\"/proc/self/fd/$MCPGATED_HANDOVER\"\n"
+		"echo end; exit 7\n",
+		directory, then, first);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(chmod(path, 0700), 0);
+	daemon_.has_next = true;
+}
+
+#define FINE "echo mcpgated-handover 1"
+
+/* All that the next one needs; a process that is nobody's has ended before. */
+static void another_program_takes_over(void **state)
+{
+	static const char *const left[] = {
+		" denials", " pipes", " streams", " seal",    "reaper ", "listener ",
+		"program ", "old ",   "path ",    "sessions", "pins",
+	};
+	bool is_left[ARRAY_LEN(left)] = { false };
+	const char *line;
+	int status;
+
+	put_next(FINE, FINE);
+	start(gateway_makes_place, "exec cat");
+	assert_string_equal(next_line(), "answer 1 ");
+	assert_string_equal(next_line(), "gone");
+	while (strcmp(line = next_line(), "end") != 0)
+		for (size_t i = 0; i < ARRAY_LEN(left); i++)
+			is_left[i] |= strstr(line, left[i]) != NULL;
+	for (size_t i = 0; i < ARRAY_LEN(left); i++)
+		if (!is_left[i])
+			fail_msg("not left: %s", left[i]);
+	status = wait_for_end();
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_non_null(strstr(logged(), "from=running to=upgrading"));
+	assert_int_equal(count_logged("from=upgrading"), 0);
+	assert_nothing_left();
+}
+
+/* Before or after a gateway has made place; this program goes on, and says why. */
+static void a_program_that_refuses_is_not_executed(void **state)
+{
+	put_next("echo mcpgated: not so >&2; exit 1", "exit 1");
+	start(gateway_makes_place, "");
+	assert_string_equal(next_line(), "answer 0 error not so");
+	assert_int_equal(count_logged("upgrade_refused process=keeper error=\"not so\""), 1);
+	stop_and_expect(0);
+	assert_int_equal(count_logged("to=upgrading"), 0);
+}
+
+static void a_program_that_refuses_later_is_not_executed(void **state)
+{
+	put_next(FINE, "echo mcpgated: not any more >&2; exit 1");
+	start(gateway_makes_place, "");
+	assert_string_equal(next_line(), "answer 1 ");
+	assert_string_equal(next_line(), "gone");
+	/* The next gateway orders it again. */
+	assert_string_equal(next_line(), "answer 0 error not any more");
+	assert_int_equal(count_logged("upgrade_failed process=keeper error=\"not any more\""), 1);
+	assert_int_equal(count_logged("from=upgrading to=running"), 1);
+	stop_and_expect(0);
+}
+
 /* Leaves as many lines as there is room for behind. */
 static int gateway_babbles(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
@@ -2037,6 +2159,7 @@ static int gateway_program(void)
 		{ "gateway_hangs", gateway_hangs },
 		{ "gateway_lingering", gateway_lingering },
 		{ "gateway_logs", gateway_logs },
+		{ "gateway_makes_place", gateway_makes_place },
 		{ "gateway_many", gateway_many },
 		{ "gateway_nonsense", gateway_nonsense },
 		{ "gateway_prisoner", gateway_prisoner },
@@ -2097,6 +2220,9 @@ int main(int argc, char **argv)
 		TEST(gateway_cannot_forge_the_log),
 		TEST(gateway_cannot_fill_the_log),
 		TEST(orders_of_upgrades_are_bounded),
+		TEST(another_program_takes_over),
+		TEST(a_program_that_refuses_is_not_executed),
+		TEST(a_program_that_refuses_later_is_not_executed),
 		TEST(last_words_of_a_gateway_are_bounded),
 		TEST(hangup_opens_the_log_anew),
 		TEST(systemd_hears_of_ready_watchdog_and_stop),
