@@ -1618,24 +1618,34 @@ static int gateway_drains_twice(struct config *config, const int *listeners, siz
 {
 	int fds[IPC_FDS_MAX];
 
-	(void)config, (void)listeners, (void)count;
+	(void)config, (void)count;
 	say("running\n");
 	expect(keeper_fd, IPC_DRAIN, 0, fds);
+	close(listeners[0]);
 	say("drain\n");
 	expect(keeper_fd, IPC_DRAIN, 0, fds);
 	say("hurry\n");
 	return 0;
 }
 
-/* REL-41: the second signal hurries. */
+/* REL-41: the second signal hurries; from the first on nobody listens but the gateway. */
 static void second_signal_is_a_second_drain(void **state)
 {
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const char *port;
 	int status;
 
 	start(gateway_drains_twice, "");
 	assert_string_equal(next_line(), "running");
 	assert_int_equal(kill(daemon_.pid, SIGINT), 0);
 	assert_string_equal(next_line(), "drain");
+	port = strstr(logged(), " address=127.0.0.1:");
+	assert_non_null(port);
+	at.sin_port = htons((uint16_t)atoi(strchr(port, ':') + 1));
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), -1);
+	close(fd);
 	assert_int_equal(kill(daemon_.pid, SIGTERM), 0);
 	assert_string_equal(next_line(), "hurry");
 	status = wait_for_end();
