@@ -151,11 +151,21 @@ def is_descriptor(text, begin, end, at):
     return bool(DESCRIPTOR.search(before) or name and re.search(OPENS % re.escape(name), text[begin:end]))
 
 
+def is_same_there(text, at, until):
+    """Whether nothing differs where both are equal: the greater, the lesser or the distance is taken, a > b ? a - b : 0."""
+    one, other = re.search(r"[\w.>-]*$", text[:at]).group(), re.match(r" ([\w.>-]*)", text[until:])
+    rest = " ".join(text[until + other.end():until + 200].split()) if other else ""
+    pairs = [(re.escape(a), re.escape(b)) for a, b in ((one, other and other.group(1)), (other and other.group(1), one)) if a and b]
+    return any(re.match(r"\? %s : %s[;,)\]]|\? %s - %s : 0[;,)]|\) %s = %s;" % (a, b, a, b, a, b), rest) for a, b in pairs)
+
+
 def shifted(text, head, begin, end):
     """But 0 is no descriptor that anybody gets: those of the standard streams are open from the start (descriptors_fill_standard)."""
     for match in re.finditer(r" (<|<=|>|>=|\+ 1|- 1)(?= |\b|[;)\]])( 0\b)?", text[begin:end]):
-        old = match.group(1)
-        if match.group(2) and old in ("<", ">=") and is_descriptor(text, begin, end, begin + match.start()):
+        old, at = match.group(1), begin + match.start()
+        if match.group(2) and old in ("<", ">=") and is_descriptor(text, begin, end, at):
+            continue
+        if old[0] in "<>" and is_same_there(text, at, begin + match.end(1)):
             continue
         new = "" if old[0] in "+-" else old[0] if old[1:] else old + "="
         yield begin + match.start(1), begin + match.end(1), new
