@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "admin/admin.h"
 #include "base/mem.h"
 #include "io/listen.h"
 #include "keeper/gateway_entry.h"
@@ -146,23 +145,24 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 	static const struct slice host = SLICE("localhost");
 
 	CHECK(a->endpoints == NULL && conf->endpoints != NULL);
-	a->count = conf->server_count;
-	a->servers = conf->servers;
+	a->count = conf->admin.server_count;
+	a->servers = conf->admin.servers;
 	a->client_endpoints = conf->endpoints;
 	a->endpoints = mem_zalloc(SERVERS_MAX * sizeof(*a->endpoints));
 	a->paths = mem_zalloc(SERVERS_MAX * sizeof(*a->paths));
 	for (size_t i = 0; i < a->count; i++)
 		admin_server_set_endpoint(a, i);
-	frontend_init(&a->frontend, conf->router,
+	frontend_init(&a->frontend, conf->admin.router,
 		      &(struct frontend_conf){ .endpoints = a->endpoints,
 					       .endpoint_count = a->count,
 					       .hosts = { &host, 1 },
 					       .is_operators = true,
 					       .authorization = { .takes_claims = true },
 					       .response = FRONTEND_RESPONSE_JSON,
-					       .grace_ms = conf->frontend->grace_ms,
-					       .keepalive_ms = conf->frontend->keepalive_ms,
-					       .retry_ms = conf->frontend->retry_ms });
+					       .grace_ms = conf->admin.client_frontend->grace_ms,
+					       .keepalive_ms =
+						       conf->admin.client_frontend->keepalive_ms,
+					       .retry_ms = conf->admin.client_frontend->retry_ms });
 }
 
 void admin_server_renew(struct admin_server *a, size_t server_count, const char *origin,
@@ -201,28 +201,16 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 {
 	struct admin_server *a = mem_zalloc(sizeof(*a));
 	struct http_conf http = *conf->http;
+	struct admin_conf admin = conf->admin;
 
-	CHECK(conf->on_drain != NULL && conf->on_reload != NULL && conf->on_deny_list != NULL);
+	CHECK(admin.on_drain != NULL && admin.on_reload != NULL && admin.on_deny_list != NULL);
 	a->spawner = conf->spawner;
 	list_init(&a->visitors);
 	admin_server_make_frontend(a, conf);
-	admin_init(&a->admin, &(struct admin_conf){ .router = conf->router,
-						    .servers = conf->servers,
-						    .server_count = conf->server_count,
-						    .fleet = conf->fleet,
-						    .paths = a->paths,
-						    .front = conf->front,
-						    .client_frontend = conf->frontend,
-						    .mcp = &a->frontend.handler,
-						    .views = conf->views,
-						    .version = BUILD_VERSION,
-						    .origin = conf->origin,
-						    .auth_mode = conf->auth_mode,
-						    .page_token = conf->page_token,
-						    .on_drain = conf->on_drain,
-						    .on_reload = conf->on_reload,
-						    .on_deny_list = conf->on_deny_list,
-						    .on_certificate = conf->on_certificate });
+	admin.paths = a->paths;
+	admin.mcp = &a->frontend.handler;
+	admin.version = BUILD_VERSION;
+	admin_init(&a->admin, &admin);
 	http.max_connections = CONNECTIONS_MAX;
 	http.trust = (struct http_trust){ 0 }; /* of a configuration that a reload may free */
 	if (conf->listeners[LISTENER_ADMIN] >= 0) {

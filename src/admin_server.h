@@ -7,40 +7,23 @@
 
 #include <stddef.h>
 
-#include "process/server.h"
-#include "endpoint/frontend.h"
+#include "admin/admin.h"
 #include "http/conn.h"
-#include "router/router.h"
 
 struct admin_server;
-struct certificate_report;
 
 /*
- * Everything is borrowed as long as the admin server lives, except http, page_token and the
+ * Everything is borrowed as long as the admin server lives, except http, the page token and the
  * listeners, which are needed only during admin_server_new.
  */
 struct admin_server_conf {
+	struct admin_conf admin; /* but for paths, mcp and version */
 	struct loop *loop;
 	struct spawner *spawner; /* recognizes the servers' own processes, which are rejected */
-	struct router *router;
-	struct server *servers;
-	size_t server_count;
-	const struct fleet *fleet;       /* of all servers */
-	const struct http_server *front; /* the one that clients use */
-	void (*on_drain)(void);          /* the operator wants the daemon to stop */
-	uint64_t (*on_reload)(
-		bool is_upgrade); /* … to reread the configuration, or the program; returns the order's number */
-	void (*on_deny_list)(void); /* the entries against tokens have changed */
-	bool (*on_certificate)(size_t index, struct certificate_report *report_r);
 	/* that clients use, one per server; room for SERVERS_MAX */
 	const struct endpoint *endpoints;
-	const struct frontend_conf *frontend;
 	const struct http_conf *http;
-	const struct process_views *views;
-	const char *origin;     /* of the URLs for clients; NULL: none */
-	const char *auth_mode;  /* as in the configuration */
-	const char *page_token; /* from the configuration; copied */
-	const int *listeners;   /* indexed by enum listener_more; -1: none */
+	const int *listeners; /* indexed by enum listener_more; -1: none */
 };
 
 struct admin_server *admin_server_new(const struct admin_server_conf *conf);

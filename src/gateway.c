@@ -459,26 +459,26 @@ static void gateway_make_http(struct gateway *g)
 	acceptor_init(&g->acceptor, g->loop, g->http);
 	ports_init(&g->ports, g->loop, &g->acceptor, config, g->listeners);
 	g->origin = origin_find(config, g->ports.fds);
-	g->admin_server = admin_server_new(
-		&(struct admin_server_conf){ .loop = g->loop,
-					     .spawner = g->spawner,
-					     .router = &g->router,
-					     .endpoints = g->table.endpoints,
-					     .servers = g->table.servers,
-					     .server_count = g->table.count,
-					     .fleet = &g->table.fleet,
-					     .frontend = &g->frontend.conf,
-					     .http = &conf,
-					     .front = g->http,
-					     .origin = g->origin,
-					     .auth_mode = origin_auth_mode(config),
-					     .page_token = config->admin_page_token,
-					     .listeners = g->listeners + config->listen_count,
-					     .views = g->views,
-					     .on_drain = gateway_on_admin_drain,
-					     .on_reload = gateway_on_admin_reload,
-					     .on_deny_list = gateway_on_deny_list,
-					     .on_certificate = gateway_on_certificate_report });
+	g->admin_server = admin_server_new(&(struct admin_server_conf){
+		.admin = { .router = &g->router,
+			   .servers = g->table.servers,
+			   .server_count = g->table.count,
+			   .fleet = &g->table.fleet,
+			   .front = g->http,
+			   .client_frontend = &g->frontend.conf,
+			   .views = g->views,
+			   .origin = g->origin,
+			   .auth_mode = origin_auth_mode(config),
+			   .page_token = config->admin_page_token,
+			   .on_drain = gateway_on_admin_drain,
+			   .on_reload = gateway_on_admin_reload,
+			   .on_deny_list = gateway_on_deny_list,
+			   .on_certificate = gateway_on_certificate_report },
+		.loop = g->loop,
+		.spawner = g->spawner,
+		.endpoints = g->table.endpoints,
+		.http = &conf,
+		.listeners = g->listeners + config->listen_count });
 }
 
 /* If everything is there, requests are served from now on. */
