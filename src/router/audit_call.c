@@ -19,7 +19,10 @@
 #include "obs/audit.h"
 #include "policy/permissions.h"
 #include "policy/rule.h"
+#include "process/server.h"
+#include "router/client.h"
 #include "router/digest.h"
+#include "router/router.h"
 #include "session/principal.h"
 #include "session/session.h"
 
@@ -266,17 +269,20 @@ bool audit_call_may_begin(const struct audit_call *call)
 	return call->is_recorded;
 }
 
-void audit_call_end(struct audit_call **call, const struct audit_end *end)
+void audit_call_end(struct audit_call **call, const struct client *client, const char *verdict,
+		    const char *reason, const struct rule *rule, size_t bytes)
 {
 	struct text_line line;
 
 	audit_line_begin(&line, "end");
-	put_verdict(&line, (*call)->is_recorded ? end->verdict : "refused", end->reason);
-	if (end->rule != NULL)
-		put_rule(&line, end->rule, slice_str(end->server), end->places);
-	put_speaker(&line, end->session, end->revision);
-	if (end->bytes > 0)
-		audit_put_number(&line, AUDIT_BYTES_OUT, end->bytes);
+	put_verdict(&line, (*call)->is_recorded ? verdict : "refused", reason);
+	if (rule != NULL)
+		put_rule(&line, rule, slice_str(client->server->conf.name),
+			 client->router->rule_places);
+	if (client != NULL)
+		put_speaker(&line, client->session, client->revision);
+	if (bytes > 0)
+		audit_put_number(&line, AUDIT_BYTES_OUT, bytes);
 	audit_put_number(&line, AUDIT_DURATION, clock_now_ms() - (*call)->began_at_ms);
 	append_common(&line, slice_of((*call)->text, (*call)->length));
 	audit_write((*call)->audit, (*call)->share, (*call)->caller, &line);

@@ -13,6 +13,7 @@
 #include "base/slice.h"
 
 struct audit;
+struct client;
 struct envelope;
 struct peer;
 struct principal;
@@ -40,18 +41,6 @@ struct audit_request {
 	size_t batch; /* messages that arrived together; 0: it came alone */
 };
 
-struct audit_end {
-	const char *verdict;
-	const char *reason; /* NULL: none */
-	/* that refused it; NULL: none, and `server` and `places` are not read */
-	const struct rule *rule;
-	const char *server;
-	const struct rule_places *places;
-	size_t bytes; /* of the answer */
-	const struct session *session;
-	const struct revision *revision;
-};
-
 /* What is kept of a call for its end record. */
 struct audit_call;
 
@@ -64,8 +53,12 @@ struct slice audit_call_trace(const struct envelope *env);
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request);
 /* Whether the call may be forwarded: not if its record is required and could not be written. */
 bool audit_call_may_begin(const struct audit_call *call);
-/* Writes the end record and frees it; sets the caller's pointer to NULL. */
-void audit_call_end(struct audit_call **call, const struct audit_end *end);
+/*
+ * Writes the end record and frees it; sets the caller's pointer to NULL. reason: NULL: none; rule: the
+ * one that refused it; NULL: none; bytes: of the answer.
+ */
+void audit_call_end(struct audit_call **call, const struct client *client, const char *verdict,
+		    const char *reason, const struct rule *rule, size_t bytes);
 /* Records a refusal. rule: the one that caused it; NULL: none. */
 void audit_refusal(struct audit *audit, const struct audit_request *request, const char *reason,
 		   const struct rule *rule);

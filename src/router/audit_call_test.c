@@ -302,7 +302,7 @@ static void a_call_has_one_record_at_its_end(void **state)
 	assert_true(audit_call_may_begin(call));
 	assert_string_equal(written(), "");
 	clock_freeze(1250);
-	audit_call_end(&call, &(struct audit_end){ .verdict = "allowed", .bytes = 12 });
+	audit_call_end(&call, NULL, "allowed", NULL, NULL, 12);
 	assert_null(call);
 	written();
 	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"allowed\",\"bytes_out\":12,"
@@ -321,14 +321,14 @@ static void a_required_record_comes_first_or_the_call_does_not(void **state)
 	written();
 	ASSERT_HAS(",\"event\":\"begin\",\"verdict\":\"allowed\",\"revision\"");
 	ASSERT_HAS(",\"tool\":\"a\"");
-	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "timeout" });
+	audit_call_end(&call, NULL, "failed", "timeout", NULL, 0);
 	written();
 	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"failed\",\"reason\":\"timeout\"");
 	stage.audit.is_failing = true; /* what waits is written later */
 	call = audit_call_new(&stage.audit, &request);
 	assert_false(audit_call_may_begin(call));
 	assert_string_equal(written(), "");
-	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	audit_call_end(&call, NULL, "failed", "unrecorded", NULL, 0);
 	written();
 	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"refused\",\"reason\":\"unrecorded\"");
 	stage.audit.is_failing = false;
@@ -336,7 +336,7 @@ static void a_required_record_comes_first_or_the_call_does_not(void **state)
 		;
 	call = audit_call_new(&stage.audit, &request);
 	assert_false(audit_call_may_begin(call));
-	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	audit_call_end(&call, NULL, "failed", "unrecorded", NULL, 0);
 	assert_int_equal(stage.audit.lost, 2);
 }
 
@@ -357,14 +357,14 @@ static void a_required_record_is_not_gathered(void **state)
 	assert_true(audit_call_may_begin(call));
 	written();
 	ASSERT_HAS(",\"event\":\"begin\",");
-	audit_call_end(&call, &(struct audit_end){ .verdict = "allowed" });
+	audit_call_end(&call, NULL, "allowed", NULL, NULL, 0);
 	assert_string_equal(written(), "");
 	while (write(stage.audit.fd, stage.message, 4096) > 0)
 		;
 	call = audit_call_new(&stage.audit, &request);
 	assert_false(audit_call_may_begin(call));
 	assert_int_equal(stage.audit.lost, 2); /* and the end of the first one */
-	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	audit_call_end(&call, NULL, "failed", "unrecorded", NULL, 0);
 	assert_false(audit_flush(&stage.audit));
 	assert_int_equal(stage.audit.lost, 3);
 }

@@ -259,14 +259,9 @@ bool call_record_notification(const struct client *client, const struct envelope
 	bool may_begin = record == NULL || audit_call_may_begin(record);
 
 	if (record != NULL)
-		audit_call_end(&record,
-			       &(struct audit_end){
-				       .verdict = "allowed",
-				       .reason = may_begin ? "notification" :
-							     reason_get(REASON_UNRECORDED)->text,
-				       .session = client->session,
-				       .revision = client->revision,
-			       });
+		audit_call_end(&record, client, "allowed",
+			       may_begin ? "notification" : reason_get(REASON_UNRECORDED)->text,
+			       NULL, 0);
 	return may_begin;
 }
 
@@ -284,7 +279,9 @@ static void call_record_end(struct call *call, enum call_status status, enum rea
 			    const struct slice *parts, size_t count)
 {
 	const struct rule rule = { .key = call->refused_by };
-	struct audit_end end = { .verdict = verdicts[status] };
+	const char *verdict = call->refused_as != NULL ? "refused" : verdicts[status];
+	const char *why = call->refused_as;
+	size_t bytes = 0;
 	uint64_t now_ms = clock_now_ms();
 
 	if (call->client != NULL && (status == CALL_ERROR || status == CALL_TOOL_ERROR))
@@ -296,25 +293,14 @@ static void call_record_end(struct call *call, enum call_status status, enum rea
 		call_span_end(call, status, reason, parts, count);
 	if (call->audit_call == NULL)
 		return;
-	if (status == CALL_ERROR)
-		end.reason = "error_answer";
-	else if (reason != REASON_NONE)
-		end.reason = reason_get(reason)->text;
-	if (call->refused_as != NULL)
-		end = (struct audit_end){
-			.verdict = "refused",
-			.reason = call->refused_as,
-			.rule = rule.key != RULE_NONE ? &rule : NULL,
-			.server = call->client->server->conf.name,
-			.places = call->client->router->rule_places,
-		};
+	if (why == NULL && status == CALL_ERROR)
+		why = "error_answer";
+	else if (why == NULL && reason != REASON_NONE)
+		why = reason_get(reason)->text;
 	for (size_t i = 0; i < count; i++)
-		end.bytes += parts[i].n;
-	if (call->client != NULL) {
-		end.session = call->client->session;
-		end.revision = call->client->revision;
-	}
-	audit_call_end(&call->audit_call, &end);
+		bytes += parts[i].n;
+	audit_call_end(&call->audit_call, call->client, verdict, why,
+		       call->refused_as != NULL && rule.key != RULE_NONE ? &rule : NULL, bytes);
 }
 
 /* ---- the call ---- */
