@@ -20,13 +20,9 @@ struct entry {
 	struct list link;
 	struct conn_place place;
 	struct acceptor *acceptor;
-	int fd;
-	struct peer peer;
-	unsigned int port;
-	bool is_leaving;
+	struct http_arrival arrival;   /* tls NULL: the PROXY header is awaited */
 	struct tls_server *tls_server; /* shared (ref); NULL: no TLS */
 	struct buf header;             /* what has come of the PROXY header */
-	struct tls *tls;               /* NULL: the PROXY header is awaited */
 	struct watch reading;
 	struct watch writing;
 	struct timer deadline;
@@ -65,10 +61,10 @@ static void entry_remove(struct entry *entry)
 
 static void entry_end(struct entry *entry, const char *reason)
 {
-	acceptor_log(&entry->peer, reason);
+	acceptor_log(&entry->arrival.peer, reason);
 	entry_remove(entry);
-	tls_free(&entry->tls);
-	close(entry->fd);
+	tls_free(&entry->arrival.tls);
+	close(entry->arrival.fd);
 }
 
 static void entry_on_give_way(struct conn_place *place)
@@ -97,8 +93,7 @@ static bool entry_take_place(struct entry *entry, const struct peer *peer)
 static void entry_hand_on(struct entry *entry)
 {
 	struct http_server *http = entry->acceptor->http;
-	const struct http_arrival arrival = { entry->fd, entry->tls, entry->peer, entry->port,
-					      entry->is_leaving };
+	const struct http_arrival arrival = entry->arrival;
 
 	entry_remove(entry);
 	if (arrival.tls == NULL) {
@@ -116,23 +111,23 @@ static void entry_answer_http(struct entry *entry)
 				   "Content-Length: 49\r\nConnection: close\r\n\r\n"
 				   "This port speaks TLS only: the URL begins https:\n";
 
-	if (read(entry->fd, loop_buffer(entry->acceptor->loop), LOOP_BUFFER_BYTES) != 0 &&
-	    write(entry->fd, text, sizeof(text) - 1) >= 0)
-		shutdown(entry->fd, SHUT_WR);
+	if (read(entry->arrival.fd, loop_buffer(entry->acceptor->loop), LOOP_BUFFER_BYTES) != 0 &&
+	    write(entry->arrival.fd, text, sizeof(text) - 1) >= 0)
+		shutdown(entry->arrival.fd, SHUT_WR);
 	entry_end(entry, "the client speaks HTTP without TLS");
 }
 
 /* The header is complete, or the port has none: TLS or HTTP begins. */
 static void entry_begin(struct entry *entry)
 {
-	CHECK(entry->tls == NULL);
+	CHECK(entry->arrival.tls == NULL);
 	if (entry->tls_server == NULL) {
 		entry_hand_on(entry);
 		return;
 	}
-	if (!entry_take_place(entry, &entry->peer))
+	if (!entry_take_place(entry, &entry->arrival.peer))
 		return;
-	entry->tls = tls_new(entry->tls_server, entry->fd);
+	entry->arrival.tls = tls_new(entry->tls_server, entry->arrival.fd);
 	watch_set(&entry->reading, true);
 }
 
@@ -142,7 +137,7 @@ static void entry_read_header(struct entry *entry)
 	char *room = loop_buffer(entry->acceptor->loop);
 	size_t before = entry->header.len;
 	struct error err = { ERROR_NONE, "" };
-	ssize_t n = recv(entry->fd, room, PROXY_HEADER_BYTES_MAX, MSG_PEEK);
+	ssize_t n = recv(entry->arrival.fd, room, PROXY_HEADER_BYTES_MAX, MSG_PEEK);
 	long length;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -153,9 +148,10 @@ static void entry_read_header(struct entry *entry)
 	}
 	CHECK(before < PROXY_HEADER_BYTES_MAX);
 	buf_append_slice(&entry->header, slice_of(room, (size_t)n));
-	length = proxy_header_parse(buf_slice(&entry->header), &entry->peer, &err);
+	length = proxy_header_parse(buf_slice(&entry->header), &entry->arrival.peer, &err);
 	if (length >= 0)
-		n = recv(entry->fd, room, length > 0 ? (size_t)length - before : (size_t)n, 0);
+		n = recv(entry->arrival.fd, room, length > 0 ? (size_t)length - before : (size_t)n,
+			 0);
 	if (length < 0)
 		entry_end(entry, err.text);
 	else if (length > 0)
@@ -167,11 +163,11 @@ static void entry_go_on(struct entry *entry)
 	struct error err = { ERROR_NONE, "" };
 	enum tls_step step;
 
-	if (entry->tls == NULL) {
+	if (entry->arrival.tls == NULL) {
 		entry_read_header(entry);
 		return;
 	}
-	step = tls_handshake(entry->tls, &err);
+	step = tls_handshake(entry->arrival.tls, &err);
 	if (step == TLS_DONE) {
 		entry_hand_on(entry);
 	} else if (step == TLS_SPEAKS_HTTP) {
@@ -205,11 +201,10 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 {
 	static const struct peer nobody = { 0 };
 	struct entry *entry;
+	const struct http_arrival arrival = { .fd = fd, .peer = *peer, .port = port->number };
 
 	if (port->tls_server == NULL && !port->has_proxy_header) {
-		http_server_accept(acceptor->http, &(struct http_arrival){ .fd = fd,
-									   .peer = *peer,
-									   .port = port->number });
+		http_server_accept(acceptor->http, &arrival);
 		return;
 	}
 	CHECK((acceptor->count == 0) == list_is_empty(&acceptor->entries));
@@ -218,9 +213,7 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 			  "too many handshakes at a time, and this one is the oldest");
 	entry = mem_zalloc(sizeof(*entry));
 	entry->acceptor = acceptor;
-	entry->fd = fd;
-	entry->peer = *peer;
-	entry->port = port->number;
+	entry->arrival = arrival;
 	if (port->tls_server != NULL)
 		entry->tls_server = tls_server_ref(port->tls_server);
 	watch_init(&entry->reading, acceptor->loop, fd, WATCH_READ, entry_on_readable);
@@ -238,7 +231,8 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 void acceptor_leave_port(struct acceptor *acceptor, unsigned int number)
 {
 	LIST_EACH(struct entry, entry, &acceptor->entries, link)
-		entry->is_leaving = entry->is_leaving || entry->port == number;
+		entry->arrival.is_leaving =
+			entry->arrival.is_leaving || entry->arrival.port == number;
 	http_server_leave_port(acceptor->http, number);
 }
 
