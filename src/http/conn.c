@@ -480,15 +480,8 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 	else
 		head->len = 0;
 	begin = head->len;
-	reply_append_head(head, &(struct reply_head){
-					.status = reply->status,
-					.content_type = reply->content_type,
-					.fields = reply->fields,
-					.field_count = reply->field_count,
-					.has_length = reply->status != 204,
-					.is_last = conn->persistence == CONN_ENDS,
-					.length = length,
-				});
+	reply_append_head(head, reply, reply->status != 204 ? REPLY_END_LENGTH : REPLY_END_NONE,
+			  length, conn->persistence == CONN_ENDS);
 	if (conn->method != HTTP_HEAD)
 		count = add_body(parts, head, reply, length);
 	else
@@ -540,14 +533,13 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	if (conn->is_old)
 		conn_set_last(conn);
 	head->len = 0;
-	reply_append_head(head, &(struct reply_head){
-					.status = 200,
-					.content_type = "text/event-stream",
-					.fields = &fields,
-					.field_count = 1,
-					.is_chunked = !conn->is_old,
-					.is_last = conn->persistence == CONN_ENDS,
-				});
+	reply_append_head(head,
+			  &(struct http_reply){ .status = 200,
+						.content_type = "text/event-stream",
+						.fields = &fields,
+						.field_count = 1 },
+			  conn->is_old ? REPLY_END_NONE : REPLY_END_CHUNK, 0,
+			  conn->persistence == CONN_ENDS);
 	queue(conn, buf_slice(head));
 	task_schedule(conn->server->loop, &conn->task);
 }

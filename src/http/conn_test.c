@@ -1820,7 +1820,7 @@ static void heads_are_as_promised(void **state)
 	struct buf out = { 0 };
 	const char *text;
 
-	reply_append_head(&out, &(struct reply_head){ .status = 204, .is_last = true });
+	reply_append_head(&out, &(struct http_reply){ .status = 204 }, REPLY_END_NONE, 0, true);
 	text = buf_terminate(&out);
 	assert_true(
 		slice_has_prefix(slice_str(text), SLICE_LIT("HTTP/1.1 204 No Content\r\nDate: ")));

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "http/conn.h"
 
 static const struct {
 	int status;
@@ -76,48 +77,49 @@ static struct slice reply_date(void)
 	return slice_of(reply_usual().p + sizeof(USUAL_STATUS) - 1, DATE_BYTES);
 }
 
-static bool is_usual(const struct reply_head *head)
+static bool is_usual(const struct http_reply *reply)
 {
-	return head->status == 200 && head->has_length && head->content_type != NULL &&
-	       strcmp(head->content_type, USUAL_TYPE) == 0;
+	return reply->status == 200 && reply->content_type != NULL &&
+	       strcmp(reply->content_type, USUAL_TYPE) == 0;
 }
 
 /* All before the fields of its own. */
-static void append_begin(struct buf *out, const struct reply_head *head)
+static void append_begin(struct buf *out, const struct http_reply *reply)
 {
 	buf_append_str(out, "HTTP/1.1 ");
-	buf_append_u64(out, (uint64_t)head->status);
+	buf_append_u64(out, (uint64_t)reply->status);
 	buf_append_char(out, ' ');
-	buf_append_str(out, reply_status_text(head->status));
+	buf_append_str(out, reply_status_text(reply->status));
 	buf_append_str(out, "\r\n");
 	buf_append_slice(out, reply_date());
-	if (head->content_type != NULL) {
+	if (reply->content_type != NULL) {
 		buf_append_str(out, "Content-Type: ");
-		buf_append_str(out, head->content_type);
+		buf_append_str(out, reply->content_type);
 		buf_append_str(out, "\r\n");
 	}
-	if (head->has_length)
-		buf_append_str(out, "Content-Length: ");
 }
 
-void reply_append_head(struct buf *out, const struct reply_head *head)
+void reply_append_head(struct buf *out, const struct http_reply *reply, enum reply_end end,
+		       uint64_t length, bool is_last)
 {
-	CHECK(head->status >= 100 && head->status <= 599);
-	CHECK(!head->has_length || !head->is_chunked);
-	if (is_usual(head))
+	CHECK(reply->status >= 100 && reply->status <= 599);
+	if (end == REPLY_END_LENGTH && is_usual(reply)) {
 		buf_append_slice(out, reply_usual());
-	else
-		append_begin(out, head);
-	if (head->has_length) {
-		buf_append_u64(out, head->length);
-		buf_append_str(out, "\r\n");
+	} else {
+		append_begin(out, reply);
+		if (end == REPLY_END_LENGTH)
+			buf_append_str(out, "Content-Length: ");
 	}
-	if (head->is_chunked)
+	if (end == REPLY_END_LENGTH) {
+		buf_append_u64(out, length);
+		buf_append_str(out, "\r\n");
+	} else if (end == REPLY_END_CHUNK) {
 		buf_append_str(out, "Transfer-Encoding: chunked\r\n");
-	if (head->is_last)
+	}
+	if (is_last)
 		buf_append_str(out, "Connection: close\r\n");
-	for (size_t i = 0; i < head->field_count; i++)
-		buf_append_slice(out, head->fields[i]);
+	for (size_t i = 0; i < reply->field_count; i++)
+		buf_append_slice(out, reply->fields[i]);
 	buf_append_str(out, "\r\n");
 }
 

@@ -9,19 +9,21 @@
 #include "base/buf.h"
 #include "base/slice.h"
 
-struct reply_head {
-	int status;
-	const char *content_type;   /* NULL: no such field */
-	const struct slice *fields; /* concatenated, they are complete header lines, or empty */
-	size_t field_count;
-	bool has_length; /* Content-Length: length */
-	bool is_chunked; /* Transfer-Encoding: chunked */
-	bool is_last;    /* Connection: close */
-	uint64_t length;
+struct http_reply;
+
+/* What tells the client where the body ends. */
+enum reply_end {
+	REPLY_END_NONE,   /* there is no body, or the connection ends with it */
+	REPLY_END_LENGTH, /* Content-Length */
+	REPLY_END_CHUNK,  /* Transfer-Encoding: chunked */
 };
 
-/* Appends the head with the current Date and the final empty line. */
-void reply_append_head(struct buf *out, const struct reply_head *head);
+/*
+ * Appends the head with the current Date and the final empty line. length: of the body, for
+ * REPLY_END_LENGTH; is_last: Connection: close.
+ */
+void reply_append_head(struct buf *out, const struct http_reply *reply, enum reply_end end,
+		       uint64_t length, bool is_last);
 
 /* ---- events ---- */
 
