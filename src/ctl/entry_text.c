@@ -41,20 +41,13 @@ struct only {
 	size_t count;
 };
 
-static int find_only(struct slice name, struct json value, void *arg)
-{
-	struct only *only = arg;
-
-	*only = (struct only){ name, value.text, only->count + 1 };
-	return 0;
-}
-
 /* Of an object with one member. */
 static struct only only_of(struct slice object)
 {
 	struct only only = { { "", 0 }, { "", 0 }, 0 };
 
-	scan_members(object, find_only, &only);
+	SCAN_MEMBERS(member, object)
+		only = (struct only){ member.name, member.value.text, only.count + 1 };
 	if (only.count != 1)
 		only.value = slice_of("", 0); /* what is said in several places is not to be lost */
 	return only;
@@ -260,39 +253,28 @@ static bool leads_as(struct slice now, struct slice then)
 	return true;
 }
 
-struct copied {
-	const struct entry *entry;
-	struct entry_member members[ENTRY_MEMBERS_MAX];
-	size_t count;
-};
-
-static int copy_moved(struct slice name, struct json value, void *arg)
-{
-	struct copied *copied = arg;
-	struct jsonc_span span = jsonc_span(&copied->entry->json, value.text);
-	struct slice text =
-		copied->entry->is_toml ? value.text : cut(copied->entry, span.value, span.to);
-
-	for (size_t i = 0; i < ARRAY_LEN(moved) && copied->count < ENTRY_MEMBERS_MAX; i++)
-		if (slice_is_equal(name, slice_str(moved[i])))
-			copied->members[copied->count++] =
-				(struct entry_member){ moved[i], mem_dup_slice(text) };
-	return 0;
-}
-
 /* What has been changed since has nothing to do with how the server is reached: it stays. */
 static int restore_members(struct slice original, bool is_toml, const struct entry *was,
 			   struct buf *out)
 {
-	struct copied copied = { .entry = was };
-	size_t before = out->len;
+	struct entry_member members[ENTRY_MEMBERS_MAX];
+	size_t count = 0, before = out->len;
 	int result;
 
-	scan_members(was->value, copy_moved, &copied);
-	result = entry_text_write(original, is_toml, copied.members, copied.count, out);
-	for (size_t i = 0; i < copied.count; i++) {
-		explicit_bzero(copied.members[i].text, strlen(copied.members[i].text));
-		free(copied.members[i].text);
+	SCAN_MEMBERS(member, was->value) {
+		struct jsonc_span span = jsonc_span(&was->json, member.value.text);
+		struct slice text =
+			was->is_toml ? member.value.text : cut(was, span.value, span.to);
+
+		for (size_t i = 0; i < ARRAY_LEN(moved) && count < ENTRY_MEMBERS_MAX; i++)
+			if (slice_is_equal(member.name, slice_str(moved[i])))
+				members[count++] =
+					(struct entry_member){ moved[i], mem_dup_slice(text) };
+	}
+	result = entry_text_write(original, is_toml, members, count, out);
+	for (size_t i = 0; i < count; i++) {
+		explicit_bzero(members[i].text, strlen(members[i].text));
+		free(members[i].text);
 	}
 	if (result < 0)
 		out->len = before;

@@ -192,10 +192,19 @@ int scan_decode_string(struct json value, struct buf *out) must_check;
  */
 int scan_read_string(struct json value, struct buf *room, struct slice *text_r) must_check;
 
-/*
- * Calls on_member for each member of an object that was scanned as valid, in order; the name comes
- * without quotes, escapes not decoded. on_member returns 0 to continue, -1 to stop.
- */
+/* The members of an object that was scanned as valid, in order. */
+struct scan_cursor {
+	const char *p, *end; /* what is left */
+	struct slice name;   /* of the one just found: without quotes, escapes not decoded */
+	struct json value;
+};
+struct scan_cursor scan_open(struct slice object);
+/* False: there are no more. */
+bool scan_next_member(struct scan_cursor *cursor);
+#define SCAN_MEMBERS(member, object) \
+	for (struct scan_cursor member = scan_open(object); scan_next_member(&member);)
+
+/* Calls on_member for each. It returns 0 to continue, -1 to stop. */
 typedef int scan_member_fn(struct slice name, struct json value, void *arg);
 void scan_members(struct slice object, scan_member_fn *on_member, void *arg);
 /* The same, between the braces of an object that is appended to `out`: of what on_member appends. */

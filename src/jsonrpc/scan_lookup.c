@@ -168,15 +168,9 @@ struct json scan_value(struct slice text)
 	};
 }
 
-/* The members of an object that are still to be read. */
-struct lookup {
-	const char *p;
-	const char *end;
-};
-
-static struct lookup lookup_first_member(struct slice object)
+struct scan_cursor scan_open(struct slice object)
 {
-	struct lookup at = { NULL, NULL };
+	struct scan_cursor at = { .p = NULL };
 
 	if (scan_type(object) != JSON_OBJECT)
 		return at;
@@ -186,8 +180,7 @@ static struct lookup lookup_first_member(struct slice object)
 	return at;
 }
 
-/* Reads the member at `at` and moves on to the next one. */
-static bool lookup_next_member(struct lookup *at, struct slice *name_r, struct json *value_r)
+bool scan_next_member(struct scan_cursor *at)
 {
 	const char *end = at->end;
 	const char *begin = at->p;
@@ -198,7 +191,7 @@ static bool lookup_next_member(struct lookup *at, struct slice *name_r, struct j
 	p = lookup_skip_string(begin, end);
 	if (p == NULL)
 		return false;
-	*name_r = slice_between(begin + 1, p - 1);
+	at->name = slice_between(begin + 1, p - 1);
 	p = lookup_skip_space(p, end);
 	if (p == end || *p != ':')
 		return false;
@@ -206,10 +199,11 @@ static bool lookup_next_member(struct lookup *at, struct slice *name_r, struct j
 	p = lookup_skip_value(begin, end);
 	if (p == NULL)
 		return false;
-	value_r->type = grammar_type(*begin);
-	value_r->text = slice_between(begin, p);
-	value_r->has_escape =
-		value_r->type == JSON_STRING && memchr(begin, '\\', value_r->text.n) != NULL;
+	at->value.type = grammar_type(*begin);
+	at->value.text = slice_between(begin, p);
+	at->value.has_escape =
+		at->value.type == JSON_STRING && memchr(begin, '\\', at->value.text.n) != NULL;
+	pause_point();
 	p = lookup_skip_space(p, end);
 	at->p = p < end && *p == ',' ? lookup_skip_space(p + 1, end) : end;
 	return true;
@@ -217,16 +211,10 @@ static bool lookup_next_member(struct lookup *at, struct slice *name_r, struct j
 
 struct json scan_member(struct slice object, struct slice name)
 {
-	struct lookup at = lookup_first_member(object);
-	struct slice written;
-	struct json value;
-
-	while (lookup_next_member(&at, &written, &value)) {
-		pause_point();
-		if (slice_is_equal(written, name) &&
+	SCAN_MEMBERS(member, object)
+		if (slice_is_equal(member.name, name) &&
 		    (name.n == 0 || memchr(name.p, '\\', name.n) == NULL))
-			return value;
-	}
+			return member.value;
 	return (struct json){ .type = JSON_ABSENT };
 }
 
@@ -370,15 +358,9 @@ int scan_read_string(struct json value, struct buf *room, struct slice *text_r)
 
 void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
 {
-	struct lookup at = lookup_first_member(object);
-	struct slice name;
-	struct json value;
-
-	while (lookup_next_member(&at, &name, &value)) {
-		pause_point();
-		if (on_member(name, value, arg) < 0)
+	SCAN_MEMBERS(member, object)
+		if (on_member(member.name, member.value, arg) < 0)
 			return;
-	}
 }
 
 void scan_members_into(struct buf *out, struct slice object, scan_member_fn *on_member, void *arg)

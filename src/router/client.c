@@ -372,23 +372,17 @@ static void append_extensions(struct buf *out, struct json value)
 		write_member(out, kinds[EXTENSIONS], buf_slice(&others));
 }
 
-static int capability_class_on_member(struct slice name, struct json value, void *arg)
-{
-	struct json *declared = arg;
-
-	for (enum kind kind = 0; kind < KINDS; kind++)
-		if (declared[kind].type == JSON_ABSENT && slice_is_equal(name, kinds[kind]))
-			declared[kind] = value;
-	return 0;
-}
-
 void capability_class_append(struct buf *out, struct slice capabilities, bool has_extras)
 {
 	static const char *const sampling_parts[] = { "tools", "context" };
 	static const char *const elicitation_parts[] = { "form", "url" };
 	struct json declared[KINDS] = { { .type = JSON_ABSENT } };
 
-	scan_members(capabilities, capability_class_on_member, declared);
+	SCAN_MEMBERS(member, capabilities)
+		for (enum kind kind = 0; kind < KINDS; kind++)
+			if (declared[kind].type == JSON_ABSENT &&
+			    slice_is_equal(member.name, kinds[kind]))
+				declared[kind] = member.value;
 	buf_append_char(out, '{');
 	if (is_declared(declared[ROOTS]))
 		write_member(out, kinds[ROOTS], SLICE_LIT("{}"));

@@ -104,25 +104,14 @@ static struct slice member_span(struct slice name, struct json value)
 	return slice_between(name.p - 1, value.text.p + value.text.n);
 }
 
-struct member_cut {
-	struct cut cut;
-	struct slice name;
-};
-
-static int cut_named(struct slice name, struct json value, void *arg)
-{
-	struct member_cut *cut = arg;
-
-	cut_item(&cut->cut, member_span(name, value), !slice_is_equal(name, cut->name));
-	return 0;
-}
-
 static void cut_member(struct rewrite *rewrite, struct slice object, struct slice name)
 {
-	struct member_cut cut = { { .rewrite = rewrite }, name };
+	struct cut cut = { .rewrite = rewrite };
 
-	scan_members(object, cut_named, &cut);
-	cut_end(&cut.cut);
+	SCAN_MEMBERS(member, object)
+		cut_item(&cut, member_span(member.name, member.value),
+			 !slice_is_equal(member.name, name));
+	cut_end(&cut);
 }
 
 static void each_element(struct json array, scan_element_fn *on_element, void *arg)
@@ -320,16 +309,19 @@ static int rewrite_choice(struct slice name, struct json choices, void *arg)
 	return -1;
 }
 
-static int rewrite_field(not_used struct slice name, struct json field, void *arg)
+static void rewrite_fields(struct rewrite *rewrite, struct slice fields)
 {
-	struct rewrite *rewrite = arg;
+	SCAN_MEMBERS(field, fields) {
+		struct slice text = field.value.text;
 
-	/* Only a field with several choices is an array. */
-	if (slice_is_equal(block_type(field.text), SLICE_LIT("array")))
-		rewrite->is_inexpressible = true;
-	else if (scan_member(field.text, SLICE_LIT("enum")).type == JSON_ABSENT)
-		scan_members(field.text, rewrite_choice, rewrite);
-	return rewrite->is_inexpressible ? -1 : 0;
+		/* Only a field with several choices is an array. */
+		if (slice_is_equal(block_type(text), SLICE_LIT("array")))
+			rewrite->is_inexpressible = true;
+		else if (scan_member(text, SLICE_LIT("enum")).type == JSON_ABSENT)
+			scan_members(text, rewrite_choice, rewrite);
+		if (rewrite->is_inexpressible)
+			return;
+	}
 }
 
 /* ---- messages to sample from ---- */
@@ -431,8 +423,7 @@ const struct envelope *convert_server_request(struct convert *convert, unsigned 
 	if (lost == 0)
 		return env;
 	if (method->id == METHOD_ELICITATION && lost & REVISION_MODES)
-		scan_members(scan_path(params, fields, ARRAY_LEN(fields)).text, rewrite_field,
-			     &rewrite);
+		rewrite_fields(&rewrite, scan_path(params, fields, ARRAY_LEN(fields)).text);
 	else if (method->id == METHOD_SAMPLING && lost & REVISION_MODES &&
 		 scan_member(params, SLICE_LIT("tools")).type != JSON_ABSENT)
 		rewrite.is_inexpressible = true;
@@ -516,29 +507,22 @@ const struct envelope *convert_initialize(struct convert *convert, unsigned int 
 
 struct renewal {
 	struct buf *out;
-	struct slices left_out;
 	const struct method *method; /* NULL: this is not a result */
 	struct slice structured;     /* of a tool, if that is not an object */
 	bool has_content;
 };
 
-static int copy_meta_member(struct slice name, struct json value, void *arg)
-{
-	const struct renewal *renewal = arg;
-
-	if (!slice_is_equal(name, SLICE_LIT(MODERN_META "serverInfo")) &&
-	    !slice_is_equal(name, SLICE_LIT(MODERN_META "subscriptionId")))
-		write_member(renewal->out, name, value.text);
-	return 0;
-}
-
 /* Copies _meta without what legacy clients do not know; a _meta with nothing else is left out. */
 static void copy_meta(struct renewal *renewal, struct slice name, struct json meta)
 {
 	at_end(buf_fini) struct buf inside = { 0 };
-	struct renewal inner = { .out = &inside };
 
-	scan_members_into(&inside, meta.text, copy_meta_member, &inner);
+	buf_append_char(&inside, '{');
+	SCAN_MEMBERS(member, meta.text)
+		if (!slice_is_equal(member.name, SLICE_LIT(MODERN_META "serverInfo")) &&
+		    !slice_is_equal(member.name, SLICE_LIT(MODERN_META "subscriptionId")))
+			write_member(&inside, member.name, member.value.text);
+	buf_append_char(&inside, '}');
 	if (inside.len > 2 || meta.text.n <= 2)
 		write_member(renewal->out, name, buf_slice(&inside));
 }
@@ -628,26 +612,22 @@ static bool copy_of_tools(struct renewal *renewal, struct slice name, struct jso
 	return false;
 }
 
-static int copy_member(struct slice name, struct json value, void *arg)
-{
-	struct renewal *renewal = arg;
-
-	if (slices_has(renewal->left_out, name) || copy_of_tools(renewal, name, value))
-		return 0;
-	if (value.type == JSON_OBJECT && slice_is_equal(name, SLICE_LIT("_meta")))
-		copy_meta(renewal, name, value);
-	else
-		write_member(renewal->out, name, value.text);
-	return 0;
-}
-
 static void append_object(struct buf *out, const struct method *method, struct slice object,
 			  struct slices left_out)
 {
-	struct renewal renewal = { .out = out, .left_out = left_out, .method = method };
+	struct renewal renewal = { .out = out, .method = method };
 
 	buf_append_char(out, '{');
-	scan_members(object, copy_member, &renewal);
+	SCAN_MEMBERS(member, object) {
+		if (slices_has(left_out, member.name) ||
+		    copy_of_tools(&renewal, member.name, member.value))
+			continue;
+		if (member.value.type == JSON_OBJECT &&
+		    slice_is_equal(member.name, SLICE_LIT("_meta")))
+			copy_meta(&renewal, member.name, member.value);
+		else
+			write_member(out, member.name, member.value.text);
+	}
 	append_fallback(&renewal);
 	buf_append_char(out, '}');
 }

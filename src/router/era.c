@@ -442,26 +442,6 @@ static bool is_meant(struct slice name, struct slice wanted)
 	return scan_read_name(name, &room, &meant) < 0 || slice_is_equal(meant, wanted);
 }
 
-static int copy_extension(struct slice name, struct json value, void *arg)
-{
-	if (!is_meant(name, tasks))
-		splice_member(arg, name, value.text);
-	return 0;
-}
-
-static int copy_capability(struct slice name, struct json value, void *arg)
-{
-	if (is_meant(name, SLICE_LIT("tasks")))
-		return 0;
-	if (value.type != JSON_OBJECT || !is_meant(name, SLICE_LIT("extensions"))) {
-		splice_member(arg, name, value.text);
-		return 0;
-	}
-	splice_member(arg, name, slice_of(NULL, 0));
-	task_extension_append_others(arg, value.text);
-	return 0;
-}
-
 bool task_extension_is_declared(struct slice capabilities)
 {
 	static const char *const path[] = { "extensions", "io.modelcontextprotocol/tasks" };
@@ -471,12 +451,28 @@ bool task_extension_is_declared(struct slice capabilities)
 
 void task_extension_append_others(struct buf *out, struct slice extensions)
 {
-	scan_members_into(out, extensions, copy_extension, out);
+	buf_append_char(out, '{');
+	SCAN_MEMBERS(member, extensions)
+		if (!is_meant(member.name, tasks))
+			splice_member(out, member.name, member.value.text);
+	buf_append_char(out, '}');
 }
 
 void task_extension_append_without(struct buf *out, struct slice capabilities)
 {
-	scan_members_into(out, capabilities, copy_capability, out);
+	buf_append_char(out, '{');
+	SCAN_MEMBERS(member, capabilities) {
+		bool is_extensions = member.value.type == JSON_OBJECT &&
+				     is_meant(member.name, SLICE_LIT("extensions"));
+
+		if (is_meant(member.name, SLICE_LIT("tasks")))
+			continue;
+		splice_member(out, member.name,
+			      is_extensions ? slice_of(NULL, 0) : member.value.text);
+		if (is_extensions)
+			task_extension_append_others(out, member.value.text);
+	}
+	buf_append_char(out, '}');
 }
 
 /* ---- what a server offers ---- */

@@ -416,31 +416,10 @@ static bool listing_is_called(struct slice written, struct slice name)
 	return scan_read_name(written, &room, &meant) == 0 && text_is_lookalike(meant, name);
 }
 
-static int add_info(struct slice written, struct json value, void *arg)
+static bool is_identity(struct slice name)
 {
-	struct saying *saying = arg;
-
-	if (slice_is_equal(written, SLICE_LIT("name")) ||
-	    slice_is_equal(written, SLICE_LIT("version")))
-		return 0;
-	if (saying->text.len == 0)
-		buf_append_char(&saying->text, '{');
-	write_member(&saying->text, written, value.text);
-	return 0;
-}
-
-static int add_saying(struct slice written, struct json value, void *arg)
-{
-	struct saying *saying = arg;
-
-	if (!listing_is_called(written, saying->name) || value.type == JSON_NULL)
-		return 0;
-	saying->is_bad = saying->is_bad || saying->text.len > 0;
-	if (saying->is_info)
-		scan_members(value.text, add_info, saying);
-	else
-		buf_append_slice(&saying->text, value.text);
-	return 0;
+	return slice_is_equal(name, SLICE_LIT("name")) ||
+	       slice_is_equal(name, SLICE_LIT("version"));
 }
 
 static void note_saying(struct look *look, struct saying *saying)
@@ -463,7 +442,20 @@ static void read_saying(struct saying *saying, struct slice result, size_t which
 {
 	CHECK(which < ARRAY_LEN(spoken));
 	*saying = (struct saying){ .name = spoken[which], .is_info = which == SPOKEN_INFO };
-	scan_members(result, add_saying, saying);
+	SCAN_MEMBERS(member, result) {
+		if (!listing_is_called(member.name, saying->name) || member.value.type == JSON_NULL)
+			continue;
+		saying->is_bad = saying->is_bad || saying->text.len > 0;
+		if (!saying->is_info)
+			buf_append_slice(&saying->text, member.value.text);
+		SCAN_MEMBERS(info, saying->is_info ? member.value.text : slice_of(NULL, 0)) {
+			if (is_identity(info.name))
+				continue;
+			if (saying->text.len == 0)
+				buf_append_char(&saying->text, '{');
+			write_member(&saying->text, info.name, info.value.text);
+		}
+	}
 }
 
 static void look_at_server(struct server *server, struct slice result)
@@ -484,35 +476,22 @@ static void look_at_server(struct server *server, struct slice result)
 
 /* ---- withholding ---- */
 
-struct withholding {
-	bool is_withheld[ARRAY_LEN(spoken)];
-	struct buf *out;
-};
-
-static int put_identity(struct slice written, struct json value, void *arg)
+/* A member of the server's result, without what is withheld of it. */
+static void put_shown(struct buf *out, const struct scan_cursor *member, const bool *is_withheld)
 {
-	if (slice_is_equal(written, SLICE_LIT("name")) ||
-	    slice_is_equal(written, SLICE_LIT("version")))
-		write_member(arg, written, value.text);
-	return 0;
-}
-
-static int put_shown(struct slice written, struct json value, void *arg)
-{
-	const struct withholding *withholding = arg;
-
 	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
-		if (!withholding->is_withheld[i] || !listing_is_called(written, spoken[i]))
+		if (!is_withheld[i] || !listing_is_called(member->name, spoken[i]))
 			continue;
 		if (i == SPOKEN_INFO) {
-			write_member(withholding->out, written, SLICE_LIT("{"));
-			scan_members(value.text, put_identity, withholding->out);
-			buf_append_char(withholding->out, '}');
+			write_member(out, member->name, SLICE_LIT("{"));
+			SCAN_MEMBERS(info, member->value.text)
+				if (is_identity(info.name))
+					write_member(out, info.name, info.value.text);
+			buf_append_char(out, '}');
 		}
-		return 0;
+		return;
 	}
-	write_member(withholding->out, written, value.text);
-	return 0;
+	write_member(out, member->name, member->value.text);
 }
 
 /* Of one process the definition may be the approved one, while that of another waits: neither is shown. */
@@ -535,18 +514,20 @@ static bool is_withheld(const struct server *server, struct slice result, size_t
 static const struct envelope *without_withheld(struct convert *convert, const struct server *server,
 					       const struct envelope *response)
 {
-	struct withholding withholding = { .out = &convert->text };
 	struct slice result = response->result.text;
-	bool is_whole = true;
+	bool is_whole = true, withheld[ARRAY_LEN(spoken)] = { false };
 
 	for (size_t i = 0; server->conf.pin == PIN_ENFORCE && i < ARRAY_LEN(spoken); i++) {
-		withholding.is_withheld[i] = is_withheld(server, result, i);
-		is_whole = is_whole && !withholding.is_withheld[i];
+		withheld[i] = is_withheld(server, result, i);
+		is_whole = is_whole && !withheld[i];
 	}
 	if (is_whole)
 		return response;
 	buf_append_slice(&convert->text, slice_between(response->text.p, result.p));
-	scan_members_into(&convert->text, result, put_shown, &withholding);
+	buf_append_char(&convert->text, '{');
+	SCAN_MEMBERS(member, result)
+		put_shown(&convert->text, &member, withheld);
+	buf_append_char(&convert->text, '}');
 	return convert_finish(convert, response, result);
 }
 

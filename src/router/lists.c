@@ -40,43 +40,26 @@
 
 #define REQUEST_BYTES_MAX 1024 /* of one that may wait for a list: an id, and trace context */
 
-static int lists_check_meta(struct slice name, not_used struct json value, void *arg)
-{
-	/* None of these changes the response; those of the modern era never reach a process. */
-	static const struct slice harmless[] = {
-		SLICE("progressToken"),
-		SLICE("traceparent"),
-		SLICE("tracestate"),
-		SLICE("baggage"),
-	};
-	bool *is_plain = arg;
-
-	*is_plain = slices_has((struct slices){ harmless, ARRAY_LEN(harmless) }, name) ||
-		    slice_has_prefix(name, SLICE_LIT("io.modelcontextprotocol/"));
-	return *is_plain ? 0 : -1;
-}
-
-static int check_param(struct slice name, struct json value, void *arg)
-{
-	bool *is_plain = arg;
-
-	if (slice_is_equal(name, SLICE_LIT("_meta")))
-		scan_members(value.text, lists_check_meta, arg);
-	else
-		*is_plain = false;
-	return *is_plain ? 0 : -1;
-}
-
 /*
  * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
  * want to know.
  */
 static bool list_request_is_plain(const struct envelope *env)
 {
-	bool is_plain = env->params.type != JSON_ARRAY && env->text.n <= REQUEST_BYTES_MAX;
+	/* None of these changes the response; those of the modern era never reach a process. */
+	static const struct slice harmless[] = { SLICE("progressToken"), SLICE("traceparent"),
+						 SLICE("tracestate"), SLICE("baggage") };
 
-	scan_members(env->params.text, check_param, &is_plain);
-	return is_plain;
+	SCAN_MEMBERS(param, env->params.text) {
+		if (!slice_is_equal(param.name, SLICE_LIT("_meta")))
+			return false;
+		SCAN_MEMBERS(member, param.value.text)
+			if (!slices_has((struct slices){ harmless, ARRAY_LEN(harmless) },
+					member.name) &&
+			    !slice_has_prefix(member.name, SLICE_LIT("io.modelcontextprotocol/")))
+				return false;
+	}
+	return env->params.type != JSON_ARRAY && env->text.n <= REQUEST_BYTES_MAX;
 }
 
 /* ---- the cache ---- */

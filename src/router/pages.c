@@ -453,13 +453,6 @@ const struct listing_kind *listing_kind_of(enum permission_kind kind)
 
 #define FIRST_HASH 0x6d637067u /* for pages: only to tell them apart */
 
-struct find {
-	struct slice name;
-	bool is_ambiguous;
-	bool is_found;
-	size_t folded;
-};
-
 bool listing_kind_may_fold(struct slice written, size_t *folded)
 {
 	for (size_t i = 0; i < written.n; i++) {
@@ -482,31 +475,27 @@ static bool could_be(struct slice decoded, struct slice name)
 	       slice_is_equal_nocase(buf_slice(&folded), name);
 }
 
-static int look_at_name(struct slice written, not_used struct json value, void *arg)
-{
-	struct find *find = arg;
-	at_end(buf_fini) struct buf room = { 0 };
-	struct slice meant;
-
-	if (slice_is_equal(written, find->name)) {
-		find->is_ambiguous |= find->is_found;
-		find->is_found = true;
-	} else if (!listing_kind_may_fold(written, &find->folded)) {
-		find->is_ambiguous = true;
-	} else if (scan_read_name(written, &room, &meant) == 0) {
-		find->is_ambiguous |= could_be(meant, find->name);
-	}
-	return 0;
-}
-
 int listing_kind_find_items(const struct listing_kind *kind, struct slice result,
 			    struct json *items_r)
 {
-	struct find find = { .name = kind->member };
+	bool is_ambiguous = false, is_found = false;
+	size_t folded = 0;
 
-	scan_members(result, look_at_name, &find);
+	SCAN_MEMBERS(member, result) {
+		at_end(buf_fini) struct buf room = { 0 };
+		struct slice meant;
+
+		if (slice_is_equal(member.name, kind->member)) {
+			is_ambiguous |= is_found;
+			is_found = true;
+		} else if (!listing_kind_may_fold(member.name, &folded)) {
+			is_ambiguous = true;
+		} else if (scan_read_name(member.name, &room, &meant) == 0) {
+			is_ambiguous |= could_be(meant, kind->member);
+		}
+	}
 	*items_r = scan_member(result, kind->member);
-	return find.is_ambiguous ? -1 : 0;
+	return is_ambiguous ? -1 : 0;
 }
 
 uint64_t listing_kind_page(struct json cursor)

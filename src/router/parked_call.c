@@ -446,34 +446,23 @@ static struct parked_request *find_request(struct parked_call *parked, struct sl
 	return NULL;
 }
 
-struct reading {
-	struct parked_call *parked;
-	bool is_malformed;
-};
-
-static int on_response_member(struct slice name, struct json value, void *arg)
-{
-	struct reading *reading = arg;
-	struct parked_request *request = find_request(reading->parked, name);
-
-	if (request == NULL)
-		return 0;
-	reading->is_malformed = request->answer.n > 0 || !is_answer(request->method, value);
-	request->answer = value.text;
-	return reading->is_malformed ? -1 : 0;
-}
-
 /* Stores each answer with its request. Returns -1 if one is malformed, or a request has two. */
 static int read_responses(struct parked_call *parked, struct json responses)
 {
-	struct reading reading = { .parked = parked };
-
 	if (responses.type == JSON_ABSENT)
 		return 0;
 	if (responses.type != JSON_OBJECT)
 		return -1;
-	scan_members(responses.text, on_response_member, &reading);
-	return reading.is_malformed ? -1 : 0;
+	SCAN_MEMBERS(member, responses.text) {
+		struct parked_request *request = find_request(parked, member.name);
+
+		if (request == NULL)
+			continue;
+		if (request->answer.n > 0 || !is_answer(request->method, member.value))
+			return -1;
+		request->answer = member.value.text;
+	}
+	return 0;
 }
 
 /* ---- the table ---- */

@@ -351,10 +351,8 @@ void request_state_append_replay(struct buf *out, const struct call *call, uint6
 #define REQUESTS_MAX 64 /* of one result */
 
 struct asked {
-	const struct client *client;
 	struct slice keys[REQUESTS_MAX]; /* so far */
 	size_t count;
-	bool is_wrong;
 };
 
 /*
@@ -384,26 +382,22 @@ static bool take_key(struct asked *asked, struct slice key)
 	return true;
 }
 
-static int check_request(struct slice key, struct json request, void *arg)
-{
-	struct asked *asked = arg;
-	struct slice capabilities = client_capabilities(asked->client);
-	const struct method *method = asking_method(request.text);
-	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
-
-	asked->is_wrong = !take_key(asked, key) || method->id == METHOD_TASKS ||
-			  !asking_is_declared(capabilities, method) ||
-			  !asking_is_possible(capabilities, method, params) ||
-			  !is_plain(asked->client, request);
-	return asked->is_wrong ? -1 : 0;
-}
-
 bool request_state_may_ask(const struct client *client, struct slice requests)
 {
-	struct asked asked = { .client = client };
+	struct slice capabilities = client_capabilities(client);
+	struct asked asked = { .count = 0 };
 
-	scan_members(requests, check_request, &asked);
-	return !asked.is_wrong;
+	SCAN_MEMBERS(request, requests) {
+		const struct method *method = asking_method(request.value.text);
+		struct slice params = scan_member(request.value.text, SLICE_LIT("params")).text;
+
+		if (!take_key(&asked, request.name) || method->id == METHOD_TASKS ||
+		    !asking_is_declared(capabilities, method) ||
+		    !asking_is_possible(capabilities, method, params) ||
+		    !is_plain(client, request.value))
+			return false;
+	}
+	return true;
 }
 
 static bool may_ask(const struct call *call, struct slice result)

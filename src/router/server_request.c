@@ -486,42 +486,30 @@ bool asking_can_open_urls(struct slice capabilities)
 	return is_told(capabilities, "elicitation", "url");
 }
 
-/* The members of a server request that decide whether the client may be sent it. */
-struct deciding {
-	bool has_mode;
-	bool has_tools;
-	bool is_doubtful; /* the client may read one of them differently */
-};
-
-static int note_deciding(struct slice name, not_used struct json value, void *arg)
-{
-	struct deciding *deciding = arg;
-	bool is_mode = slice_is_equal(name, SLICE_LIT("mode"));
-	bool is_tools = slice_is_equal(name, SLICE_LIT("tools"));
-	bool is_like = slice_is_equal_nocase(name, SLICE_LIT("mode")) ||
-		       slice_is_equal_nocase(name, SLICE_LIT("tools"));
-
-	deciding->is_doubtful |=
-		(is_mode && deciding->has_mode) || (is_tools && deciding->has_tools) ||
-		(is_like && !is_mode && !is_tools) || memchr(name.p, '\\', name.n) != NULL;
-	deciding->has_mode |= is_mode;
-	deciding->has_tools |= is_tools;
-	return 0;
-}
-
 bool asking_is_possible(struct slice capabilities, const struct method *method, struct slice params)
 {
-	struct deciding deciding = { .is_doubtful = false };
+	bool has_mode = false, has_tools = false;
 	struct json mode;
 	struct slice name;
 
 	if (method->id != METHOD_SAMPLING && method->id != METHOD_ELICITATION)
 		return true;
-	scan_members(params, note_deciding, &deciding);
-	if (deciding.is_doubtful)
-		return false;
+	SCAN_MEMBERS(member, params) {
+		bool is_mode = slice_is_equal(member.name, SLICE_LIT("mode"));
+		bool is_tools = slice_is_equal(member.name, SLICE_LIT("tools"));
+		bool is_like = slice_is_equal_nocase(member.name, SLICE_LIT("mode")) ||
+			       slice_is_equal_nocase(member.name, SLICE_LIT("tools"));
+
+		/* The client may read one of those that decide differently. */
+		if ((is_mode && has_mode) || (is_tools && has_tools) ||
+		    (is_like && !is_mode && !is_tools) ||
+		    memchr(member.name.p, '\\', member.name.n) != NULL)
+			return false;
+		has_mode |= is_mode;
+		has_tools |= is_tools;
+	}
 	if (method->id == METHOD_SAMPLING)
-		return !deciding.has_tools || is_told(capabilities, "sampling", "tools");
+		return !has_tools || is_told(capabilities, "sampling", "tools");
 	mode = scan_member(params, SLICE_LIT("mode"));
 	name = scan_plain_string(mode);
 	if (slice_is_equal(name, SLICE_LIT("url")))

@@ -49,26 +49,6 @@ void send_edits_add(struct send_edits *edits, struct slice span, struct slice wi
 	edits->items[at] = (struct splice_edit){ span, with };
 }
 
-struct meta_rebuild {
-	struct buf *out;
-	struct slice token; /* the new progressToken; empty: it stays as it is */
-};
-
-/*
- * Members reserved to the modern era are left out: some older servers stop responding when they see
- * one. So is what only we may say. Those of trace context and of vendors stay. BACK-MSG-06, -09.
- */
-static int meta_add_member(struct slice name, struct json value, void *arg)
-{
-	const struct meta_rebuild *rebuild = arg;
-	bool is_token = rebuild->token.n > 0 && slice_is_equal(name, SLICE_LIT("progressToken"));
-
-	if (is_reserved(name))
-		return 0;
-	write_member(rebuild->out, name, is_token ? rebuild->token : value.text);
-	return 0;
-}
-
 /* Whether something may have to be left out: a quick test, which can say yes without need. */
 static bool has_reserved(const struct envelope *env)
 {
@@ -83,9 +63,13 @@ static bool has_reserved(const struct envelope *env)
 	return memmem(env->meta.text.p, env->meta.text.n, prefix.p, prefix.n) != NULL;
 }
 
+/*
+ * Members reserved to the modern era are left out: some older servers stop responding when they see
+ * one. So is what only we may say. Those of trace context and of vendors stay. BACK-MSG-06, -09.
+ */
 void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, struct slice token)
 {
-	struct meta_rebuild rebuild = { .out = &edits->meta, .token = token };
+	static const struct slice progress_token = SLICE("progressToken");
 	struct json own = env->progress_token;
 
 	if (env->meta.type != JSON_OBJECT)
@@ -96,10 +80,14 @@ void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, s
 		return;
 	}
 	buf_append_char(&edits->meta, '{');
-	if (env->has_more_meta)
-		scan_members(env->meta.text, meta_add_member, &rebuild);
-	else if (own.type != JSON_ABSENT)
-		(void)meta_add_member(SLICE_LIT("progressToken"), own, &rebuild);
+	if (!env->has_more_meta && own.type != JSON_ABSENT)
+		write_member(&edits->meta, progress_token, token.n > 0 ? token : own.text);
+	SCAN_MEMBERS(member, env->has_more_meta ? env->meta.text : slice_of(NULL, 0))
+		if (!is_reserved(member.name))
+			write_member(&edits->meta, member.name,
+				     token.n > 0 && slice_is_equal(member.name, progress_token) ?
+					     token :
+					     member.value.text);
 	buf_append_char(&edits->meta, '}');
 	send_edits_add(edits, env->meta.text, buf_slice(&edits->meta));
 }
@@ -310,21 +298,6 @@ struct writing {
 	struct slice meta; /* the client's */
 };
 
-static int copy_meta_member(struct slice name, struct json value, void *arg)
-{
-	const struct writing *writing = arg;
-	const struct modern_request *request = writing->request;
-
-	if (slice_is_equal(name, SLICE_LIT("progressToken")) ||
-	    slice_is_equal(name, SLICE_LIT(MODERN_META "protocolVersion")) ||
-	    slice_is_equal(name, SLICE_LIT(MODERN_META "logLevel")) ||
-	    slice_is_equal(name, SLICE_LIT(SCAN_CALLER_META)) ||
-	    (is_reserved(name) && !request->is_modern))
-		return 0;
-	splice_member(writing->out, name, value.text);
-	return 0;
-}
-
 /* The client's name and capabilities. */
 static void append_client(const struct writing *writing)
 {
@@ -362,28 +335,14 @@ static void append_meta(const struct writing *writing)
 	}
 	if (request->token.n > 0)
 		splice_member(out, SLICE_LIT("progressToken"), request->token);
-	scan_members(writing->meta, copy_meta_member, (void *)writing);
+	SCAN_MEMBERS(member, writing->meta)
+		if (!slice_is_equal(member.name, SLICE_LIT("progressToken")) &&
+		    !slice_is_equal(member.name, SLICE_LIT(MODERN_META "protocolVersion")) &&
+		    !slice_is_equal(member.name, SLICE_LIT(MODERN_META "logLevel")) &&
+		    !slice_is_equal(member.name, SLICE_LIT(SCAN_CALLER_META)) &&
+		    (request->is_modern || !is_reserved(member.name)))
+			splice_member(out, member.name, member.value.text);
 	buf_append_char(out, '}');
-}
-
-static int copy_param(struct slice name, struct json value, void *arg)
-{
-	const struct writing *writing = arg;
-	struct slice cursor = writing->request->cursor;
-	struct slice task_id = writing->request->task_id;
-
-	if (!writing->request->is_modern && slice_is_equal(name, SLICE_LIT("task")))
-		return 0;
-	if (slice_is_equal(name, SLICE_LIT("_meta")) ||
-	    slice_is_equal(name, SLICE_LIT("inputResponses")) ||
-	    slice_is_equal(name, SLICE_LIT("requestState")))
-		return 0;
-	if (cursor.n > 0 && slice_is_equal(name, SLICE_LIT("cursor")))
-		value.text = cursor;
-	if (task_id.n > 0 && slice_is_equal(name, SLICE_LIT("taskId")))
-		value.text = task_id;
-	splice_member(writing->out, name, value.text);
-	return 0;
 }
 
 void modern_append_params(struct buf *out, const struct upstream_setup *setup, struct slice params,
@@ -397,7 +356,21 @@ void modern_append_params(struct buf *out, const struct upstream_setup *setup, s
 	CHECK(setup != NULL && out->len == 0);
 	buf_append_char(out, '{');
 	append_meta(&writing);
-	scan_members(params, copy_param, &writing);
+	SCAN_MEMBERS(param, params) {
+		bool is_cursor =
+			request->cursor.n > 0 && slice_is_equal(param.name, SLICE_LIT("cursor"));
+		bool is_task_id =
+			request->task_id.n > 0 && slice_is_equal(param.name, SLICE_LIT("taskId"));
+
+		if ((request->is_modern || !slice_is_equal(param.name, SLICE_LIT("task"))) &&
+		    !slice_is_equal(param.name, SLICE_LIT("_meta")) &&
+		    !slice_is_equal(param.name, SLICE_LIT("inputResponses")) &&
+		    !slice_is_equal(param.name, SLICE_LIT("requestState")))
+			splice_member(out, param.name,
+				      is_cursor  ? request->cursor :
+				      is_task_id ? request->task_id :
+						   param.value.text);
+	}
 	if (request->input_responses.n > 0)
 		splice_member(out, SLICE_LIT("inputResponses"), request->input_responses);
 	if (request->request_state.n > 0)
@@ -435,15 +408,7 @@ bool modern_is_named(struct slice error)
 	       code == MCP_UNSUPPORTED_VERSION && has_ours(scan_path(error, path, ARRAY_LEN(path)));
 }
 
-/* Tasks of the legacy era are a different protocol. bridging.md §2.5 */
-static int copy_capability(struct slice name, struct json value, void *arg)
-{
-	if (!slice_is_equal(name, SLICE_LIT("tasks")))
-		splice_member(arg, name, value.text);
-	return 0;
-}
-
-/* MOD-DISC-01, bridging.md §2.2 */
+/* MOD-DISC-01, bridging.md §2.2; tasks of the legacy era are a different protocol: §2.5 */
 int modern_read_discovery(struct slice result, const char *name, struct buf *out)
 {
 	static const char *const path[] = { "_meta", MODERN_META "serverInfo" };
@@ -459,7 +424,9 @@ int modern_read_discovery(struct slice result, const char *name, struct buf *out
 		return -1;
 	buf_printf(out, "{\"protocolVersion\":\"%.*s\",\"capabilities\":{",
 		   SLICE_ARG(revision_modern.name));
-	scan_members(capabilities.text, copy_capability, out);
+	SCAN_MEMBERS(member, capabilities.text)
+		if (!slice_is_equal(member.name, SLICE_LIT("tasks")))
+			splice_member(out, member.name, member.value.text);
 	buf_append_char(out, '}');
 	if (info.type == JSON_OBJECT)
 		splice_member(out, SLICE_LIT("serverInfo"), info.text);
