@@ -70,41 +70,26 @@ enum operation operation_of(const struct envelope *env)
 }
 
 /* What a completion is for: whatever in it could be taken for a name or a URI. */
-struct reference {
-	uses_visit_fn *visit;
-	void *arg;
-	bool goes_on;
-};
-
-static int visit_reference_member(struct slice name, struct json value, void *arg)
+static bool visit_reference(struct slice reference, uses_visit_fn *visit, void *arg)
 {
-	struct reference *reference = arg;
-	at_end(buf_fini) struct buf room = { 0 };
-	struct slice meant;
+	SCAN_MEMBERS(member, reference) {
+		at_end(buf_fini) struct buf room = { 0 };
+		struct slice meant;
+		bool goes_on = scan_read_name(member.name, &room, &meant) == 0;
 
-	reference->goes_on = scan_read_name(name, &room, &meant) == 0;
-	if (slice_is_equal_nocase(meant, SLICE_LIT("name")))
-		reference->goes_on &= reference->visit(PERMISSION_PROMPT, value, reference->arg);
-	else if (slice_is_equal_nocase(meant, SLICE_LIT("uri")))
-		reference->goes_on &= reference->visit(PERMISSION_TEMPLATE, value, reference->arg);
-	return reference->goes_on ? 0 : -1;
-}
-
-/* A server that reads names in any letter case may take the last of several. SEC-11 */
-static int visit_params_member(struct slice name, struct json value, void *arg)
-{
-	const struct reference *reference = arg;
-
-	if (slice_is_equal_nocase(name, SLICE_LIT("ref")))
-		scan_members(value.text, visit_reference_member, arg);
-	return reference->goes_on ? 0 : -1;
+		if (slice_is_equal_nocase(meant, SLICE_LIT("name")))
+			goes_on &= visit(PERMISSION_PROMPT, member.value, arg);
+		else if (slice_is_equal_nocase(meant, SLICE_LIT("uri")))
+			goes_on &= visit(PERMISSION_TEMPLATE, member.value, arg);
+		if (!goes_on)
+			return false;
+	}
+	return true;
 }
 
 static bool visit_use(const struct use *use, const struct envelope *env, uses_visit_fn *visit,
 		      void *arg)
 {
-	struct reference reference = { visit, arg, true };
-
 	if (env->params.type != JSON_OBJECT)
 		return false;
 	switch (use->used) {
@@ -117,8 +102,12 @@ static bool visit_use(const struct use *use, const struct envelope *env, uses_vi
 	case USES_REFERENCE:
 		break;
 	}
-	scan_members(env->params.text, visit_params_member, &reference);
-	return reference.goes_on;
+	/* A server that reads names in any letter case may take the last of several. SEC-11 */
+	SCAN_MEMBERS(param, env->params.text)
+		if (slice_is_equal_nocase(param.name, SLICE_LIT("ref")) &&
+		    !visit_reference(param.value.text, visit, arg))
+			return false;
+	return true;
 }
 
 const char *uses_visit(const struct envelope *env, uses_visit_fn *visit, void *arg)

@@ -69,83 +69,64 @@ bool shown_find_real(const struct shown *shown, enum permission_kind kind, struc
 
 /* ---- lists ---- */
 
-struct shown_item {
-	const struct slice *name, *description, *annotations; /* NULL: as it is */
-	struct buf *out;
-};
-
-static int copy_member(struct slice name, struct json value, void *arg)
+static void copy_member(struct buf *out, const struct scan_cursor *member)
 {
-	const struct shown_item *item = arg;
-
-	write_comma(item->out);
-	buf_append_slice(item->out, slice_between(name.p - 1, value.text.p + value.text.n));
-	return 0;
-}
-
-static int copy_annotation(struct slice name, struct json value, void *arg)
-{
-	const struct shown_item *item = arg;
-
-	if (scan_member(*item->annotations, name).type != JSON_ABSENT)
-		return 0;
-	return copy_member(name, value, arg);
+	write_comma(out);
+	buf_append_slice(out, slice_between(member->name.p - 1,
+					    member->value.text.p + member->value.text.n));
 }
 
 /* The server's annotations, and the operator's in their place. */
-static void append_annotations(struct shown_item *item, struct json own)
+static void append_annotations(struct buf *out, struct slice annotations, struct json own)
 {
-	write_member(item->out, SLICE_LIT("annotations"), SLICE_LIT("{"));
-	if (own.type == JSON_OBJECT)
-		scan_members(own.text, copy_annotation, item);
-	scan_members(*item->annotations, copy_member, item);
-	buf_append_char(item->out, '}');
-}
-
-static int show_member(struct slice name, struct json value, void *arg)
-{
-	struct shown_item *item = arg;
-
-	if ((item->name != NULL && slice_is_equal(name, SLICE_LIT("name"))) ||
-	    (item->description != NULL && slice_is_equal(name, SLICE_LIT("description"))) ||
-	    (item->annotations != NULL && slice_is_equal(name, SLICE_LIT("annotations"))))
-		return 0;
-	return copy_member(name, value, arg);
+	write_member(out, SLICE_LIT("annotations"), SLICE_LIT("{"));
+	SCAN_MEMBERS(member, own.text)
+		if (scan_member(annotations, member.name).type == JSON_ABSENT)
+			copy_member(out, &member);
+	SCAN_MEMBERS(member, annotations)
+		copy_member(out, &member);
+	buf_append_char(out, '}');
 }
 
 bool shown_append(const struct shown *shown, enum permission_kind kind, struct slice text,
 		  struct buf *out)
 {
 	const struct shown_items *items = &shown->kinds[kind];
-	struct shown_item item = { .out = out };
+	/* NULL: as it is */
+	const struct slice *shown_name = NULL, *description = NULL, *annotations = NULL;
 	at_end(buf_fini) struct buf room = { 0 };
 	struct slice name;
 	bool is_named = scan_read_string(scan_member(text, SLICE_LIT("name")), &room, &name) == 0;
 	bool is_reachable = !is_named || shown_is_reachable(shown, kind, name);
 
 	if (is_named) {
-		item.name = find_value(&items->names, name);
-		item.description = find_value(&items->descriptions, name);
-		item.annotations = find_value(&items->annotations, name);
+		shown_name = find_value(&items->names, name);
+		description = find_value(&items->descriptions, name);
+		annotations = find_value(&items->annotations, name);
 	}
 	if (!is_reachable)
 		return false;
-	if (item.name == NULL && item.description == NULL && item.annotations == NULL) {
+	if (shown_name == NULL && description == NULL && annotations == NULL) {
 		buf_append_slice(out, text);
 		return true;
 	}
 	buf_append_char(out, '{');
-	if (item.name != NULL) {
+	if (shown_name != NULL) {
 		write_name(out, SLICE_LIT("name"));
-		write_string(out, *item.name);
+		write_string(out, *shown_name);
 	}
-	if (item.description != NULL) {
+	if (description != NULL) {
 		write_name(out, SLICE_LIT("description"));
-		write_string(out, *item.description);
+		write_string(out, *description);
 	}
-	if (item.annotations != NULL)
-		append_annotations(&item, scan_member(text, SLICE_LIT("annotations")));
-	scan_members(text, show_member, &item);
+	if (annotations != NULL)
+		append_annotations(out, *annotations, scan_member(text, SLICE_LIT("annotations")));
+	SCAN_MEMBERS(member, text)
+		if ((shown_name == NULL || !slice_is_equal(member.name, SLICE_LIT("name"))) &&
+		    (description == NULL ||
+		     !slice_is_equal(member.name, SLICE_LIT("description"))) &&
+		    (annotations == NULL || !slice_is_equal(member.name, SLICE_LIT("annotations"))))
+			copy_member(out, &member);
 	buf_append_char(out, '}');
 	return true;
 }

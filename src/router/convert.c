@@ -467,26 +467,6 @@ const struct envelope *convert_answer(struct convert *convert, unsigned int lost
 	return rewrite_end(&rewrite, convert, env);
 }
 
-static int rewrite_capability(struct slice name, struct json value, void *arg)
-{
-	struct cut *cut = arg;
-	struct rewrite *rewrite = cut->rewrite;
-	unsigned int lost = rewrite->lost;
-	bool is_elicitation = slice_is_equal(name, SLICE_LIT("elicitation"));
-	bool is_unknown = (lost & REVISION_TASKS && slice_is_equal(name, SLICE_LIT("tasks"))) ||
-			  (lost & REVISION_ELICITATION && is_elicitation);
-	/* What the older revision declares by presence alone has no members there. */
-	bool was_bare = lost & REVISION_MODES &&
-			(is_elicitation || slice_is_equal(name, SLICE_LIT("sampling")));
-
-	cut_item(cut, member_span(name, value), !is_unknown);
-	if (!is_unknown && was_bare && value.type == JSON_OBJECT && value.text.n > 2) {
-		rewrite_span(rewrite, value.text);
-		buf_append_str(rewrite->out, "{}");
-	}
-	return 0;
-}
-
 const struct envelope *convert_initialize(struct convert *convert, unsigned int lost,
 					  const struct envelope *env)
 {
@@ -495,8 +475,23 @@ const struct envelope *convert_initialize(struct convert *convert, unsigned int 
 
 	if (lost == 0)
 		return env;
-	scan_members(scan_member(env->params.text, SLICE_LIT("capabilities")).text,
-		     rewrite_capability, &cut);
+	SCAN_MEMBERS(member, scan_member(env->params.text, SLICE_LIT("capabilities")).text) {
+		bool is_elicitation = slice_is_equal(member.name, SLICE_LIT("elicitation"));
+		bool is_unknown = (lost & REVISION_TASKS &&
+				   slice_is_equal(member.name, SLICE_LIT("tasks"))) ||
+				  (lost & REVISION_ELICITATION && is_elicitation);
+		/* What the older revision declares by presence alone has no members there. */
+		bool was_bare =
+			lost & REVISION_MODES &&
+			(is_elicitation || slice_is_equal(member.name, SLICE_LIT("sampling")));
+
+		cut_item(&cut, member_span(member.name, member.value), !is_unknown);
+		if (!is_unknown && was_bare && member.value.type == JSON_OBJECT &&
+		    member.value.text.n > 2) {
+			rewrite_span(&rewrite, member.value.text);
+			buf_append_str(rewrite.out, "{}");
+		}
+	}
 	cut_end(&cut);
 	return rewrite_end(&rewrite, convert, env);
 }
@@ -536,22 +531,6 @@ static void copy_meta(struct renewal *renewal, struct slice name, struct json me
  * An outputSchema that may allow both objects and other values is left out: nobody could tell which
  * values are to be wrapped.
  */
-static int copy_tool_member(struct slice name, struct json value, void *arg)
-{
-	struct buf *out = arg;
-	struct slice type = scan_plain_string(scan_member(value.text, SLICE_LIT("type")));
-
-	if (!slice_is_equal(name, SLICE_LIT("outputSchema")) ||
-	    slice_is_equal(type, SLICE_LIT("object"))) {
-		write_member(out, name, value.text);
-	} else if (type.n > 0) {
-		write_member(out, name, SLICE_LIT(WRAP_BEGIN));
-		buf_append_slice(out, value.text);
-		buf_append_str(out, WRAP_END);
-	}
-	return 0;
-}
-
 static int copy_tool(struct slice tool, void *arg)
 {
 	struct buf *out = arg;
@@ -561,7 +540,21 @@ static int copy_tool(struct slice tool, void *arg)
 		buf_append_slice(out, tool);
 		return 0;
 	}
-	scan_members_into(out, tool, copy_tool_member, out);
+	buf_append_char(out, '{');
+	SCAN_MEMBERS(member, tool) {
+		struct slice schema = member.value.text;
+		struct slice type = scan_plain_string(scan_member(schema, SLICE_LIT("type")));
+
+		if (!slice_is_equal(member.name, SLICE_LIT("outputSchema")) ||
+		    slice_is_equal(type, SLICE_LIT("object"))) {
+			write_member(out, member.name, schema);
+		} else if (type.n > 0) {
+			write_member(out, member.name, SLICE_LIT(WRAP_BEGIN));
+			buf_append_slice(out, schema);
+			buf_append_str(out, WRAP_END);
+		}
+	}
+	buf_append_char(out, '}');
 	return 0;
 }
 

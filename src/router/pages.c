@@ -23,31 +23,28 @@ static void pages_append(struct buf *out, struct slice text)
 	splice_append(out, text, NULL, 0, SPLICE_ONE_LINE);
 }
 
-struct frame {
-	struct pages *pages;
-	bool is_behind; /* behind the items */
-};
-
-static int pages_take_member(struct slice name, struct json value, void *arg)
+/* All of the first page but its items. */
+static void take_frame(struct pages *pages, struct slice result)
 {
-	struct frame *frame = arg;
-	struct pages *pages = frame->pages;
-	bool is_items = slice_is_equal(name, pages->member);
+	bool is_behind = false; /* behind the items */
 
-	if (slice_is_equal(name, SLICE_LIT("nextCursor")) || (is_items && frame->is_behind))
-		return 0;
-	if (frame->is_behind)
-		buf_append_char(&pages->tail, ',');
-	else
-		buf_append_char(&pages->head, pages->head.len > 0 ? ',' : '{');
-	pages_append(frame->is_behind ? &pages->tail : &pages->head,
-		     slice_between(name.p - 1,
-				   is_items ? value.text.p + 1 : value.text.p + value.text.n));
-	if (is_items) {
-		buf_append_char(&pages->tail, ']');
-		frame->is_behind = true;
+	SCAN_MEMBERS(member, result) {
+		bool is_items = slice_is_equal(member.name, pages->member);
+		struct slice text = member.value.text;
+
+		if (slice_is_equal(member.name, SLICE_LIT("nextCursor")) || (is_items && is_behind))
+			continue;
+		if (is_behind)
+			buf_append_char(&pages->tail, ',');
+		else
+			buf_append_char(&pages->head, pages->head.len > 0 ? ',' : '{');
+		pages_append(is_behind ? &pages->tail : &pages->head,
+			     slice_between(member.name.p - 1,
+					   is_items ? text.p + 1 : text.p + text.n));
+		if (is_items)
+			buf_append_char(&pages->tail, ']');
+		is_behind |= is_items;
 	}
-	return 0;
 }
 
 /* The inside of an array, without white space around it. */
@@ -140,7 +137,6 @@ enum pages_outcome pages_skip(struct pages *pages, struct slice result)
 enum pages_outcome pages_add(struct pages *pages, struct slice result)
 {
 	struct json items = scan_member(result, pages->member);
-	struct frame frame = { .pages = pages };
 
 	if (pages->is_skipping) {
 		pages->taken++;
@@ -150,7 +146,7 @@ enum pages_outcome pages_add(struct pages *pages, struct slice result)
 	    pages->bytes + items.text.n > PAGES_BYTES_MAX)
 		return PAGES_UNFIT;
 	if (pages->taken++ == 0) {
-		scan_members(result, pages_take_member, &frame);
+		take_frame(pages, result);
 		pages->bytes = pages->head.len + pages->tail.len;
 	}
 	take_items(pages, pages_inside_of(items.text));
