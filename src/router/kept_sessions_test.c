@@ -420,6 +420,32 @@ static void streams_of_one_caller_take_no_room(void **state)
 	close(fd);
 }
 
+/* They go with it, whoever does not come back; those of an unknown one are not kept. */
+static void streams_go_with_their_session(void **state)
+{
+	int fd = memfd_create("streams", MFD_CLOEXEC);
+	char line[3 + DIGEST_TEXT + 1] = "of ";
+	struct digest digest;
+	struct buf text = { 0 };
+	uint64_t size;
+
+	end(keep(), REASON_DRAINING);
+	next_gateway();
+	digest_bytes(slice_of(id, SESSION_ID_LENGTH), &digest);
+	text_base64url(digest.bytes, DIGEST_BYTES, line + 3);
+	buf_printf(&text, "%s\nx\ny\nof %0*d\nz\n", line, DIGEST_TEXT, 0);
+	size = text.len;
+	assert_int_equal(ftruncate(fd, (off_t)KEPT_STREAMS_FILE_BYTES), 0);
+	assert_int_equal(pwrite(fd, &size, sizeof(size), 0), sizeof(size));
+	assert_int_equal(pwrite(fd, text.data, text.len, sizeof(size)), text.len);
+	kept_sessions_open_streams(kept, fd);
+	kept_sessions_hand_over(kept);
+	assert_int_equal(kept->streams[0], strlen(line) + 5);
+	assert_memory_equal(kept->streams + 1, text.data, strlen(line) + 5);
+	buf_fini(&text);
+	close(fd);
+}
+
 static void leave_pool(char name, size_t size)
 {
 	struct buf line = { 0 };
@@ -672,6 +698,7 @@ int main(void)
 		CASE(they_are_too_many),
 		CASE(legs_take_no_room),
 		CASE(streams_of_one_caller_take_no_room),
+		CASE(streams_go_with_their_session),
 		CASE(long_pools_take_no_room),
 		CASE(a_pool_goes_on),
 		CASE(what_is_held_of_sessions_has_its_time),

@@ -209,6 +209,17 @@ static void numbers_are_of_all_items(void **state)
 	assert_true(numbers[0] != numbers[1] && numbers[0] == numbers[2]);
 }
 
+static void long_cursors_are_unfit(void **state)
+{
+	for (int length = 64 * 1024 - 2; length < 64 * 1024; length++) {
+		char *text = mem_printf("{'tools':[1],'nextCursor':'%0*d'}", length, 0);
+
+		assert_int_equal(add(text), length == 64 * 1024 - 2 ? PAGES_MORE : PAGES_UNFIT);
+		free(text);
+		pages_reset(&pages);
+	}
+}
+
 static void long_lists_are_unfit(void **state)
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -405,6 +416,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(pages_are_counted),
 	TEST(pages_are_large_and_few),
 	TEST(numbers_are_of_all_items),
+	TEST(long_cursors_are_unfit),
 	TEST(long_lists_are_unfit),
 	TEST(errors_are_a_page),
 	TEST(items_are_found_by_what_their_names_mean),
