@@ -329,27 +329,6 @@ static void convert_list(struct import *import, struct json value, const char *k
 	tree_free(&list.tree);
 }
 
-static int on_variable(struct slice written, struct json value, void *arg)
-{
-	struct container *list = arg;
-	struct import *import = list->import;
-	at_end(mem_free) char *name = decode_name(written);
-	bool is_full = list->tree->count == MANY;
-	struct tree *text = NULL;
-
-	if (is_full)
-		leave_out(import, written.p - 1, "has one variable too many");
-	else if (name[0] == '\0' || strchr(name, '=') != NULL)
-		tell(import, import->warnings, written.p - 1,
-		     "'%.60s' cannot be the name of a variable, and is ignored", name);
-	else if ((text = new_text(import, value, false)) != NULL)
-		add_with_key(import, list->tree, name, written.p - 1, text);
-	else
-		tell(import, import->warnings, value.text.p,
-		     "'%.60s' is not a text, and is ignored", name);
-	return is_full ? -1 : 0;
-}
-
 /* PHP writes an empty object as an empty array. */
 static bool is_object(struct json value)
 {
@@ -360,18 +339,35 @@ static bool is_object(struct json value)
 
 static void convert_env(struct import *import, struct json value, const char *key)
 {
-	struct container list = { .import = import };
+	struct tree *variables;
 
 	if (!is_object(value)) {
 		leave_out(import, value.text.p, "must be an object of strings");
 		return;
 	}
-	list.tree = at_place(import, tree_new(TREE_MAP, import->file), value.text.p);
-	scan_members(value.text, on_variable, &list);
+	variables = at_place(import, tree_new(TREE_MAP, import->file), value.text.p);
+	SCAN_MEMBERS(variable, value.text) {
+		const char *at = variable.name.p - 1;
+		at_end(mem_free) char *name = decode_name(variable.name);
+		struct tree *text = NULL;
+
+		if (variables->count == MANY) {
+			leave_out(import, at, "has one variable too many");
+			break;
+		}
+		if (name[0] == '\0' || strchr(name, '=') != NULL)
+			tell(import, import->warnings, at,
+			     "'%.60s' cannot be the name of a variable, and is ignored", name);
+		else if ((text = new_text(import, variable.value, false)) != NULL)
+			add_with_key(import, variables, name, at, text);
+		else
+			tell(import, import->warnings, variable.value.text.p,
+			     "'%.60s' is not a text, and is ignored", name);
+	}
 	if (import->server != NULL)
-		set_member(import, key, value, list.tree);
+		set_member(import, key, value, variables);
 	else
-		tree_free(&list.tree);
+		tree_free(&variables);
 }
 
 /* `key` is what true means. Of several switches, one that is off counts. */
@@ -474,11 +470,6 @@ static const struct member url_members[] = {
 	{ .name = NULL },
 };
 
-struct members {
-	struct import *import;
-	const struct member *table;
-};
-
 /* The row, or the end of the table. */
 static const struct member *find_member(const struct member *table, const char *name)
 {
@@ -493,22 +484,11 @@ static bool is_of_client(const struct member *row)
 	return strcmp(row->advice, TIMEOUT) == 0 || strcmp(row->advice, TOOLS) == 0;
 }
 
-static int find_any(struct slice name, struct json value, void *arg)
-{
-	bool *has_any = arg;
-
-	CHECK(name.p != NULL && value.text.n > 0);
-	*has_any = true;
-	return -1;
-}
-
 static bool is_empty_object(struct json value)
 {
-	bool has_any = false;
+	struct scan_cursor first = scan_open(value.text);
 
-	if (value.type == JSON_OBJECT)
-		scan_members(value.text, find_any, &has_any);
-	return value.type == JSON_OBJECT && !has_any;
+	return value.type == JSON_OBJECT && !scan_next_member(&first);
 }
 
 static void convert_member(struct import *import, const struct member *table, const char *at,
@@ -534,24 +514,25 @@ static void convert_member(struct import *import, const struct member *table, co
 		tell(import, import->warnings, at, "is not imported: %s", table->advice);
 }
 
-static int on_member(struct slice written, struct json value, void *arg)
+static void convert_members(struct import *import, const struct member *table, struct slice object)
 {
-	struct members *members = arg;
-	const char *around = members->import->member;
-	at_end(mem_free) char *name = decode_name(written);
+	const char *around = import->member;
 
-	members->import->member = name;
-	convert_member(members->import, members->table, written.p - 1, value);
-	members->import->member = around;
-	return members->import->server != NULL ? 0 : -1;
+	SCAN_MEMBERS(member, object) {
+		at_end(mem_free) char *name = decode_name(member.name);
+
+		import->member = name;
+		convert_member(import, table, member.name.p - 1, member.value);
+		import->member = around;
+		if (import->server == NULL)
+			return;
+	}
 }
 
 static void convert_command(struct import *import, struct json value, const char *key)
 {
-	struct members members = { .import = import, .table = command_members };
-
 	if (value.type == JSON_OBJECT)
-		scan_members(value.text, on_member, &members);
+		convert_members(import, command_members, value.text);
 	else
 		convert_text(import, value, key);
 }
@@ -648,15 +629,15 @@ static void judge_url(struct import *import, const char *at)
 
 static void convert_entry(struct import *import, struct json entry, const char *at)
 {
-	struct members members = { .import = import };
+	const struct member *table;
 	bool is_extension = false;
 
 	if (entry.type != JSON_OBJECT) {
 		tell(import, import->warnings, at, "left out: it is not an object");
 		return;
 	}
-	members.table = table_of(entry.text);
-	if (members.table == NULL) {
+	table = table_of(entry.text);
+	if (table == NULL) {
 		is_extension = scan_member(entry.text, SLICE_LIT("settings")).type != JSON_ABSENT;
 		tell(import, import->warnings, at,
 		     "left out: %s; only servers with a command or a URL can be served",
@@ -664,7 +645,7 @@ static void convert_entry(struct import *import, struct json entry, const char *
 		return;
 	}
 	import->server = at_place(import, tree_new(TREE_MAP, import->file), entry.text.p);
-	scan_members(entry.text, on_member, &members);
+	convert_members(import, table, entry.text);
 	if (import->server != NULL)
 		judge_url(import, at);
 	if (import->server != NULL)
@@ -696,25 +677,6 @@ static void hand_over(struct import *import, struct json value)
 	tree_free(&import->server);
 }
 
-static int on_entry(struct slice written, struct json value, void *arg)
-{
-	struct import *import = arg;
-	at_end(mem_free) char *name = decode_name(written);
-	bool is_over;
-
-	import->name = name;
-	is_over = is_full(import, import->servers, written.p - 1);
-	if (!is_over)
-		convert_entry(import, value, written.p - 1);
-	if (import->on_entry != NULL && !is_over)
-		hand_over(import, value);
-	else if (import->server != NULL)
-		add_server(import, written.p - 1);
-	import->server = NULL;
-	import->name = NULL;
-	return is_over ? -1 : 0;
-}
-
 static void convert_list_of(struct import *import, struct slice object, const char *member,
 			    const char *list)
 {
@@ -724,22 +686,40 @@ static void convert_list_of(struct import *import, struct slice object, const ch
 		return;
 	import->list = list;
 	import->lists++;
-	scan_members(entries.text, on_entry, import);
+	SCAN_MEMBERS(entry, entries.text) {
+		const char *at = entry.name.p - 1;
+		at_end(mem_free) char *name = decode_name(entry.name);
+		bool is_over;
+
+		import->name = name;
+		is_over = is_full(import, import->servers, at);
+		if (!is_over)
+			convert_entry(import, entry.value, at);
+		if (import->on_entry != NULL && !is_over)
+			hand_over(import, entry.value);
+		else if (import->server != NULL)
+			add_server(import, at);
+		import->server = NULL;
+		import->name = NULL;
+		if (is_over)
+			return;
+	}
 }
 
 /* Of Claude Code: what belongs to a directory. */
-static int on_project(struct slice written, struct json value, void *arg)
+static void convert_projects(struct import *import, struct slice projects)
 {
-	struct import *import = arg;
-	at_end(mem_free) char *directory = decode_name(written);
-	at_end(mem_free) char *list = mem_printf("projects.%s.mcpServers", directory);
+	SCAN_MEMBERS(project, projects) {
+		at_end(mem_free) char *directory = decode_name(project.name);
+		at_end(mem_free) char *list = mem_printf("projects.%s.mcpServers", directory);
+		struct slice text = project.value.text;
 
-	import->directory = directory[0] == '/' ? directory : NULL;
-	import->disabled = scan_member(value.text, SLICE_LIT("disabledMcpServers"));
-	convert_list_of(import, value.text, "mcpServers", list);
-	import->directory = NULL;
-	import->disabled = (struct json){ .type = JSON_ABSENT };
-	return 0;
+		import->directory = directory[0] == '/' ? directory : NULL;
+		import->disabled = scan_member(text, SLICE_LIT("disabledMcpServers"));
+		convert_list_of(import, text, "mcpServers", list);
+		import->directory = NULL;
+		import->disabled = (struct json){ .type = JSON_ABSENT };
+	}
 }
 
 static struct json first_of(struct json a, struct json b)
@@ -765,7 +745,7 @@ static struct tree *convert(struct import *import)
 		convert_list_of(import, text, lists[i], lists[i]);
 	import->disabled = import->allowed = (struct json){ .type = JSON_ABSENT };
 	convert_list_of(import, mcp, "servers", "mcp.servers");
-	scan_members(scan_member(text, SLICE_LIT("projects")).text, on_project, import);
+	convert_projects(import, scan_member(text, SLICE_LIT("projects")).text);
 	if (import->lists == 0)
 		problem_add(
 			import->problems,

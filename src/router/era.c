@@ -518,47 +518,37 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 		capabilities->offers |= OFFER_TASKS;
 }
 
-struct share {
-	struct buf *out;
-	bool is_of_capabilities; /* that object; else the result */
-	bool has_logging;
-};
-
 /*
  * A log message does not say whose call it is about, nor does a task say whose it is. bridging.md
  * §1.3, §2.5
  */
-static bool is_shareable(const struct share *share, struct slice name)
+static void append_shared(struct buf *out, struct slice object, bool is_of_capabilities,
+			  bool has_logging)
 {
-	return !share->is_of_capabilities ||
-	       (!slice_is_equal(name, SLICE_LIT("tasks")) &&
-		(share->has_logging || !slice_is_equal(name, SLICE_LIT("logging"))));
-}
+	buf_append_char(out, '{');
+	SCAN_MEMBERS(member, object) {
+		struct slice name = member.name, text = member.value.text;
 
-static int copy_shareable(struct slice name, struct json value, void *arg)
-{
-	struct share *share = arg;
-	struct share inner = { share->out, true, share->has_logging };
-
-	if (!is_shareable(share, name))
-		return 0;
-	write_name(share->out, name);
-	if (share->is_of_capabilities || value.type != JSON_OBJECT ||
-	    !slice_is_equal(name, SLICE_LIT("capabilities"))) {
-		splice_append(share->out, value.text, NULL, 0, SPLICE_ONE_LINE);
-		return 0;
+		if (is_of_capabilities &&
+		    (slice_is_equal(name, SLICE_LIT("tasks")) ||
+		     (!has_logging && slice_is_equal(name, SLICE_LIT("logging")))))
+			continue;
+		write_name(out, name);
+		if (!is_of_capabilities && member.value.type == JSON_OBJECT &&
+		    slice_is_equal(name, SLICE_LIT("capabilities")))
+			append_shared(out, text, true, has_logging);
+		else
+			splice_append(out, text, NULL, 0, SPLICE_ONE_LINE);
 	}
-	scan_members_into(share->out, value.text, copy_shareable, &inner);
-	return 0;
+	buf_append_char(out, '}');
 }
 
 struct msg *server_capabilities_share(struct slice result, bool has_logging)
 {
 	at_end(buf_fini) struct buf out = { 0 };
-	struct share share = { .out = &out, .has_logging = has_logging };
 	struct buf text = { 0 };
 
-	scan_members_into(&out, result, copy_shareable, &share);
+	append_shared(&out, result, false, has_logging);
 	write_result(&text, SLICE_LIT("0"), buf_slice(&out));
 	return msg_new_take(&text);
 }
