@@ -558,17 +558,17 @@ static struct stored_stream *post_open_kept(struct post *post, struct event_sour
 	struct replay_store *replay_store = &post->client->session->replay_store;
 	bool is_new = post->client->session->state == SESSION_NEW;
 	struct slice id = post->is_batch ? slice_of(NULL, 0) : post->single.call.id;
-	struct stored_stream *stored = replay_store_open(replay_store, id);
+	bool is_primed = post->client->revision->has_priming && !is_new;
+	struct stored_stream *stored = replay_store_open(replay_store, id, is_primed);
 
 	if (is_new)
 		post_promise_session(post);
 	source->epoch = replay_store->epoch;
 	source->number = stored->number;
-	source->is_primed = post->client->revision->has_priming && !is_new;
+	source->is_primed = is_primed;
 	source->retry_ms = conf->retry_ms;
 	if (source->is_primed) /* FRONT-SSE-06: others are not closed before the response. */
 		source->max_age_ms = conf->max_connection_age_ms;
-	stored->is_known = source->is_primed;
 	return stored;
 }
 

@@ -23,7 +23,7 @@ enum gateway_descriptor {
 	GATEWAY_PINS = 9,      /* a memory file: process/pin_memory.h */
 	GATEWAY_SESSIONS = 10, /* a memory file: router/kept_sessions.h */
 	GATEWAY_PIPES = 11,    /* a memory file: process/spawn.h */
-	GATEWAY_STREAMS = 12,  /* a memory file: router/kept_sessions.h */
+	GATEWAY_STREAMS = 12,  /* a memory file: session/stream_log.h */
 	/*
 	 * In the order of config->listen, then of enum listener_more; closed where there is none.
 	 */

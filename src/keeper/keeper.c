@@ -188,7 +188,7 @@ static void keeper_write_handover(struct keeper *keeper, struct handover *to)
 	} files[] = {
 		{ "denials", keeper->gateway_deny },
 		{ "pipes", keeper->gateway_pipes },
-		{ "streams", keeper->gateway_streams },
+		{ "stream_logs", keeper->gateway_streams },
 		{ "seal", keeper->gateway_seal },
 	};
 
@@ -969,7 +969,7 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	keeper->gateway_pipes = keeper_share(keeper, "pipes", PIPE_STATES_BYTES, err);
 	if (keeper->gateway_pipes < 0)
 		return -1;
-	keeper->gateway_streams = keeper_share(keeper, "streams", KEPT_STREAMS_FILE_BYTES, err);
+	keeper->gateway_streams = keeper_share(keeper, "stream_logs", STREAM_LOG_FILE_BYTES, err);
 	if (keeper->gateway_streams < 0)
 		return -1;
 	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */

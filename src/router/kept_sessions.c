@@ -205,7 +205,7 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 	kept->bytes -= one->line.len;
 	forget_facts(one);
 	buf_fini(&one->line);
-	buf_fini(&one->streams);
+	stream_log_owner_fini(&one->logs);
 	free(one);
 }
 
@@ -319,6 +319,7 @@ static bool take_line(struct kept_sessions *kept, struct slice line, bool is_leg
 	one = mem_zalloc(sizeof(*one));
 	one->id = id;
 	one->is_leg = is_leg;
+	stream_log_owner_init(&one->logs);
 	buf_append_slice(&one->line, line);
 	buf_append_char(&one->line, '\n');
 	kept->bytes += one->line.len;
@@ -367,6 +368,32 @@ static struct kept_sessions *set_of(const struct client *client)
 	return &client->router->kept_sessions;
 }
 
+/* What a leg's server says is the endpoint's as soon as it comes. */
+static void log_streams(const struct kept_session *one)
+{
+	struct session *session = one->client->session;
+	char name[DIGEST_TEXT + 1];
+
+	if (one->is_leg)
+		return;
+	text_base64url(one->id.bytes, sizeof(one->id.bytes), name);
+	replay_store_log(&session->replay_store, &session->standalone, slice_of(name, DIGEST_TEXT));
+}
+
+static void read_streams(struct kept_session *one)
+{
+	struct session *session = one->client->session;
+
+	LIST_FOREACH(node, &one->logs.logs) {
+		at_end(buf_fini) struct buf text = { 0 };
+
+		stream_log_read(container_of(node, struct stream_log, link), &text);
+		replay_store_read(&session->replay_store, &session->standalone, buf_slice(&text));
+	}
+	log_streams(one);
+	stream_log_owner_fini(&one->logs);
+}
+
 struct kept_session *kept_session_new(struct client *client, struct slice id, struct slice params)
 {
 	struct kept_sessions *kept = set_of(client);
@@ -389,12 +416,14 @@ struct kept_session *kept_session_new(struct client *client, struct slice id, st
 	one->is_changed = true;
 	one->is_leg = id.n > SESSION_ID_LENGTH;
 	one->id = digest;
+	stream_log_owner_init(&one->logs);
 	digest_bond(id, client->principal, &one->bond);
 	write_fixed(one, id, params);
 	kept->bytes += one->line.len;
 	list_append(&kept->live, &one->link);
 	map_insert_link(&kept->live_by_id, key_of(kept, &one->id), &one->by_id);
 	kept_session_note_process(one);
+	log_streams(one);
 	note(kept);
 	return one;
 }
@@ -703,10 +732,6 @@ void kept_session_wake(struct kept_session *one, struct client *client, struct s
 	if (read_marks(line, &reader))
 		session_keep_marks(client->session, &reader.marks);
 	marks_reader_fini(&reader);
-	if (one->streams.len > 0)
-		replay_store_read(&client->session->replay_store, &client->session->standalone,
-				  buf_slice(&one->streams));
-	buf_fini(&one->streams);
 	one->fixed = (size_t)(params.p + params.n - one->line.data);
 	map_remove_link(&kept->by_id, &one->by_id);
 	list_remove(&one->link);
@@ -714,6 +739,7 @@ void kept_session_wake(struct kept_session *one, struct client *client, struct s
 	map_insert_link(&kept->live_by_id, key_of(kept, &one->id), &one->by_id);
 	one->client = client;
 	digest_bond(id, client->principal, &one->bond);
+	read_streams(one);
 	kept_session_note(one);
 }
 
@@ -1084,104 +1110,29 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
 
 /* ---- what clients could still get ---- */
 
-/*
- * Of each session a line with its id, and the lines of its streams. What is there is believed as little as the rest
- * that another gateway leaves.
- */
+static struct stream_log_owner *on_log(void *arg, struct slice text)
+{
+	const struct kept_sessions *kept = arg;
+	struct slice name = stream_log_name(text);
+	struct kept_session *one;
+	struct digest id;
+	size_t n;
 
-#define STREAMS_OF "of "
-#define SMALL_STREAMS_BYTES ((size_t)16 * 1024) /* of a caller: written before all others */
+	if (name.n != DIGEST_TEXT || text_from_base64url(name, id.bytes, &n) < 0)
+		return NULL;
+	one = find_asleep(kept, &id);
+	return one != NULL && !one->is_leg ? &one->logs : NULL;
+}
 
 void kept_sessions_open_streams(struct kept_sessions *kept, int fd)
 {
-	struct slice text, line;
-	struct kept_session *one = NULL;
-	struct digest id;
-	uint64_t size;
-	size_t n;
-	void *map = mmap(NULL, KEPT_STREAMS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (map == MAP_FAILED)
-		return;
-	kept->streams = map;
-	size = kept->streams[0];
-	text = slice_of((const char *)(kept->streams + 1),
-			size <= KEPT_STREAMS_TEXT_BYTES ? size : 0);
-	while (text.n > 0) {
-		line = slice_cut(&text, '\n');
-		if (slice_has_prefix(line, SLICE_LIT(STREAMS_OF)) &&
-		    line.n == strlen(STREAMS_OF) + DIGEST_TEXT &&
-		    text_from_base64url(slice_of(line.p + strlen(STREAMS_OF), DIGEST_TEXT),
-					id.bytes, &n) == 0) {
-			one = find_asleep(kept, &id);
-		} else if (one != NULL) {
-			buf_append_slice(&one->streams, line);
-			buf_append_char(&one->streams, '\n');
-		}
-	}
-	madvise(map, KEPT_STREAMS_FILE_BYTES, MADV_REMOVE);
-	kept->streams[0] = 0;
+	stream_logs_open(&kept->logs, fd, on_log, kept);
+	container_of(kept, struct router, kept_sessions)->sessions.store.logs = &kept->logs;
 }
 
-static void write_streams_of(const struct kept_session *one, struct buf *out)
-{
-	out->len = 0;
-	buf_append_str(out, STREAMS_OF);
-	append_text(out, &one->id);
-	buf_append_char(out, '\n');
-	if (one->is_leg)
-		return; /* what it says is the endpoint's as soon as it comes */
-	if (one->client != NULL)
-		replay_store_write(&one->client->session->replay_store,
-				   &one->client->session->standalone, out);
-	else
-		buf_append_slice(out, buf_slice(&one->streams));
-}
-
-/* About as much as its lines will have, and those of its caller's other sessions. */
-static size_t streams_size(const struct kept_session *one)
-{
-	return one->client != NULL ? one->client->session->replay_store.caller->budget.bytes :
-				     one->streams.len;
-}
-
-/* Of those that have at least so much, and less than `most`. */
-static size_t put_streams(struct list *list, size_t least, size_t most, char *text, size_t at)
-{
-	at_end(buf_fini) struct buf lines = { 0 };
-
-	LIST_FOREACH(node, list) {
-		size_t size = streams_size(kept_at(node));
-
-		if (size < least || size >= most)
-			continue;
-		write_streams_of(kept_at(node), &lines);
-		if (lines.len > KEPT_STREAMS_TEXT_BYTES - at)
-			continue;
-		memcpy(text + at, lines.data, lines.len);
-		at += lines.len;
-	}
-	return at;
-}
-
-/* Who has little first: whoever has much takes room from those alone who have more. */
 void kept_sessions_hand_over(struct kept_sessions *kept)
 {
-	size_t at = 0, least = 0;
-	char *text;
-
 	save_rest(kept);
-	if (kept->streams == NULL)
-		return;
-	text = (char *)(kept->streams + 1);
-	for (size_t most = SMALL_STREAMS_BYTES; least < SIZE_MAX; most *= 4) {
-		if (most >= KEPT_STREAMS_TEXT_BYTES)
-			most = SIZE_MAX;
-		at = put_streams(&kept->live, least, most, text, at);
-		at = put_streams(&kept->asleep, least, most, text, at);
-		least = most;
-	}
-	kept->streams[0] = at;
 }
 
 void kept_sessions_fini(struct kept_sessions *kept)
@@ -1195,6 +1146,5 @@ void kept_sessions_fini(struct kept_sessions *kept)
 	kept_pools_drop_all(&kept->pools);
 	if (kept->file != NULL)
 		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);
-	if (kept->streams != NULL)
-		munmap(kept->streams, KEPT_STREAMS_FILE_BYTES);
+	stream_logs_fini(&kept->logs);
 }

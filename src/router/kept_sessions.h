@@ -37,6 +37,7 @@
 #include "router/era.h"
 #include "router/kept_pools.h"
 #include "session/deny_list.h"
+#include "session/stream_log.h"
 
 struct client;
 struct cluster;
@@ -54,9 +55,6 @@ struct upstream;
 #define KEPT_SESSIONS_FIRST_LINE "mcpgated sessions 1\n"
 #define KEPT_ENDED_MAX 256 /* that are remembered, against what the store still has of them */
 #define KEPT_SESSIONS_FILE_BYTES HALVES_BYTES(KEPT_SESSIONS_TEXT_BYTES)
-/* Of what clients could still get; what is more is not handed over. */
-#define KEPT_STREAMS_TEXT_BYTES ((size_t)64 * 1024 * 1024)
-#define KEPT_STREAMS_FILE_BYTES (KEPT_STREAMS_TEXT_BYTES + sizeof(uint64_t))
 
 struct kept_session {
 	struct list link;      /* of the set's live ones, or of those asleep */
@@ -68,9 +66,10 @@ struct kept_session {
 	struct digest bond;         /* of this session and its owner, while it is live */
 	struct buf line;
 	struct kept_facts *facts; /* what the line says, once that was asked while it sleeps */
-	struct buf streams;       /* of another gateway, until it is woken: session/stream.h */
-	size_t fixed;             /* the beginning of the line, which does not change */
-	bool is_changed;          /* what follows it has changed */
+	struct stream_log_owner
+		logs;    /* of its streams, which another gateway has left, until it is woken */
+	size_t fixed;    /* the beginning of the line, which does not change */
+	bool is_changed; /* what follows it has changed */
 	bool is_leg;
 };
 
@@ -78,7 +77,7 @@ struct kept_session {
 struct kept_sessions {
 	struct loop *loop;
 	struct halves *file; /* NULL: it could not be mapped */
-	uint64_t *streams;   /* the size of a text, and the text; likewise */
+	struct stream_logs logs;
 	struct spawner *spawner;
 	const struct session_conf *conf; /* borrowed */
 	bool is_on;                      /* sessions.persist */
@@ -114,8 +113,8 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop);
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
 			const struct session_conf *conf);
 /*
- * Takes from this memory file what the gateway before had left for clients, which is there after a
- * hand-over alone. It stays mapped.
+ * Takes from this memory file (session/stream_log.h), which stays mapped, what the gateway before has
+ * left for the clients of sessions that sleep, and logs streams of sessions there.
  */
 void kept_sessions_open_streams(struct kept_sessions *kept, int fd);
 /* Off forgets all. On keeps sessions that begin from now on, and the processes of shared pools that run. */
@@ -124,7 +123,7 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on);
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server);
 /* Forgets those of this principal that sleep. */
 void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner);
-/* Leaves everything to the next gateway, with what clients could still get. */
+/* Leaves everything to the next gateway. */
 void kept_sessions_hand_over(struct kept_sessions *kept);
 /* Saves what has not been saved. Live sessions must have ended. */
 void kept_sessions_fini(struct kept_sessions *kept);

@@ -2,7 +2,10 @@
 /* Which streams a client can come back to, and for how long. */
 #include "session/stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/unit_test.h"
@@ -60,7 +63,7 @@ static void push(struct stream *stream, enum stream_kind kind, const char *text)
 /* A stream of which one message was seen. */
 static struct stored_stream *open_seen(const char *id)
 {
-	struct stored_stream *stored = replay_store_open(&replay_store, slice_str(id));
+	struct stored_stream *stored = replay_store_open(&replay_store, slice_str(id), false);
 	struct msg *msg = msg_new(SLICE_LIT("{}"));
 	struct stream_reader reader;
 	uint64_t number;
@@ -137,10 +140,9 @@ static void ended_streams_expire(void **state)
 /* CXL-01: nobody can come back to a stream of which he has seen nothing. */
 static void unseen_streams_go_at_once(void **state)
 {
-	struct stored_stream *unseen = replay_store_open(&replay_store, SLICE_LIT("1"));
-	struct stored_stream *primed = replay_store_open(&replay_store, SLICE_LIT("2"));
+	struct stored_stream *unseen = replay_store_open(&replay_store, SLICE_LIT("1"), false);
+	struct stored_stream *primed = replay_store_open(&replay_store, SLICE_LIT("2"), true);
 
-	primed->is_known = true;
 	stored_stream_finish(unseen, REASON_DONE);
 	stored_stream_finish(primed, REASON_DONE);
 	assert_false(is_found(1));
@@ -151,7 +153,7 @@ static void unseen_streams_go_at_once(void **state)
 
 static void unseen_streams_stay_for_their_reader(void **state)
 {
-	struct stored_stream *stored = replay_store_open(&replay_store, SLICE_LIT("1"));
+	struct stored_stream *stored = replay_store_open(&replay_store, SLICE_LIT("1"), false);
 	struct stream_reader reader;
 
 	assert_true(stream_attach(&stored->stream, &reader, &ops, STREAM_FROM_HERE));
@@ -223,7 +225,7 @@ static void unseen_answers_are_bounded(void **state)
 /* An answer of this size, kept for a client that has lost its connection. */
 static struct stored_stream *keep_answer(struct replay_store *of, size_t size)
 {
-	struct stored_stream *stored = replay_store_open(of, slice_str("1"));
+	struct stored_stream *stored = replay_store_open(of, slice_str("1"), false);
 	static char text[32768];
 	struct msg *msg;
 
@@ -246,7 +248,7 @@ static void the_last_message_counts_for_its_caller(void **state)
 
 	memset(text, 'a', sizeof(text) - 1);
 	replay_store_init(&other, &store, 2);
-	growing = replay_store_open(&other, SLICE_LIT("1"));
+	growing = replay_store_open(&other, SLICE_LIT("1"), false);
 	growing->is_known = true;
 	push(&growing->stream, STREAM_NOTIFICATION, "{}");
 	push(&growing->stream, STREAM_NOTIFICATION, text);
@@ -342,6 +344,93 @@ static void renewed_age_goes_for_ended_streams(void **state)
 
 /* ---- for another gateway ---- */
 
+static struct stream_logs logs;
+static struct stream own;
+
+/* What the next gateway makes of the logs, with bounds of its own. */
+static struct {
+	struct store store;
+	struct replay_store replay_store;
+	struct stream own;
+} next;
+
+static struct stream_log_owner *on_found(void *arg, struct slice text)
+{
+	fail();
+	return NULL;
+}
+
+static int setup_logs(void **state)
+{
+	int fd = memfd_create("logs", MFD_CLOEXEC);
+
+	if (setup(state) != 0 || ftruncate(fd, (off_t)STREAM_LOG_FILE_BYTES) < 0)
+		return -1;
+	stream_logs_open(&logs, fd, on_found, NULL);
+	close(fd);
+	store.logs = &logs;
+	stream_init(&own, loop, &conf.stream, &replay_store.budget);
+	replay_store.epoch = 7;
+	return 0;
+}
+
+static int teardown_logs(void **state)
+{
+	stream_fini(&own);
+	if (teardown(state) != 0)
+		return -1;
+	assert_int_equal(logs.count, 0);
+	stream_logs_fini(&logs);
+	return 0;
+}
+
+static void next_begins(void)
+{
+	store_init(&next.store, loop, &conf);
+	replay_store_init(&next.replay_store, &next.store, 1);
+	stream_init(&next.own, loop, &conf.stream, &next.replay_store.budget);
+}
+
+static void next_reads(void)
+{
+	next_begins();
+	LIST_FOREACH(node, &replay_store.caller->logs.logs) {
+		at_end(buf_fini) struct buf text = { 0 };
+
+		stream_log_read(container_of(node, struct stream_log, link), &text);
+		assert_true(slice_is_equal(stream_log_name(buf_slice(&text)), SLICE_LIT("n")));
+		replay_store_read(&next.replay_store, &next.own, buf_slice(&text));
+	}
+}
+
+static void next_ends(void)
+{
+	stream_fini(&next.own);
+	replay_store_fini(&next.replay_store);
+	assert_int_equal(next.store.budget.bytes, 0);
+	store_fini(&next.store);
+}
+
+/* All that a client could get of it, with the numbers of what it could get again; without questions that wait. */
+static void describe(struct stream *stream, struct buf *out)
+{
+	const size_t kept_count = stream->kept_count;
+	struct stream_reader reader;
+	uint64_t number;
+	struct msg *msg;
+
+	out->len = 0;
+	assert_true(stream_attach(stream, &reader, &ops, stream->taken - kept_count));
+	for (size_t i = 0; (msg = stream_take(&reader, &number)) != NULL; i++) {
+		if (i < kept_count)
+			buf_printf(out, "%d:%.*s ", (int)number, SLICE_ARG(msg->text));
+		else if (!slice_has_prefix(msg->text, SLICE_LIT("ask")))
+			buf_printf(out, "%.*s ", SLICE_ARG(msg->text));
+		msg_unref(&msg);
+	}
+	stream_detach(&reader);
+}
+
 static void take(struct stream *stream, size_t count)
 {
 	struct stream_reader reader;
@@ -351,92 +440,223 @@ static void take(struct stream *stream, size_t count)
 	while (count-- > 0) {
 		struct msg *msg = stream_take(&reader, &number);
 
-		assert_non_null(msg);
 		msg_unref(&msg);
 	}
 	stream_detach(&reader);
 }
 
-/* Writes the two, reads that into two others, and writes those. */
-static void write_twice(const struct stream *own, struct buf *once, struct buf *twice)
+static void next_has(struct stream *stream, const char *expected)
 {
-	struct replay_store other;
-	struct stream others;
+	at_end(buf_fini) struct buf text = { 0 };
 
-	replay_store_init(&other, &store, 1);
-	stream_init(&others, loop, &conf.stream, &other.budget);
-	replay_store_write(&replay_store, own, once);
-	replay_store_read(&other, &others, buf_slice(once));
-	replay_store_write(&other, &others, twice);
-	stream_fini(&others);
-	replay_store_fini(&other);
+	assert_non_null(stream);
+	describe(stream, &text);
+	assert_string_equal(buf_terminate(&text), expected);
 }
 
-/* What a client has not got, and what it may ask for again; not what was cut short, nor what nobody could answer. */
+static void next_has_stored(uint64_t number, const char *expected)
+{
+	struct stored_stream *stored = replay_store_find(&next.replay_store, number);
+
+	assert_non_null(stored);
+	assert_true(stream_is_ended(&stored->stream));
+	next_has(&stored->stream, expected);
+	stored_stream_unref(&stored);
+}
+
+/* FRONT-RES-11: what a client has not got, and what it may ask for again; what ran ends with an error. */
 static void another_gateway_goes_on(void **state)
 {
-	struct stored_stream *ended = open_seen("1"), *running = open_seen("2");
-	struct buf once = { 0 }, twice = { 0 };
-	struct stream own;
+	struct stored_stream *before = open_seen("0"), *ended, *running, *primed, *batch, *unseen;
 
-	stream_init(&own, loop, &conf.stream, &replay_store.budget);
-	push(&own, STREAM_NOTIFICATION, "{\"a\":1}");
-	push(&own, STREAM_NOTIFICATION, "{\"a\":2}");
-	take(&own, 2);
-	push(&own, STREAM_NOTIFICATION, "{\"a\":3}");
-	push(&own, STREAM_REQUEST, "{\"asked\":1}");
-	push(&own, STREAM_LOG, "{\"a\":4}");
-	push(&ended->stream, STREAM_RESPONSE, "{\"b\":1}");
+	push(&before->stream, STREAM_RESPONSE, "late");
+	stored_stream_finish(before, REASON_DONE);
+	push(&own, STREAM_NOTIFICATION, "zero");
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	ended = open_seen("1");
+	running = open_seen("\"2\"");
+	primed = replay_store_open(&replay_store, SLICE_LIT("3"), true);
+	batch = open_seen("");
+	unseen = replay_store_open(&replay_store, SLICE_LIT("5"), false);
+	take(&own, 1);
+	push(&own, STREAM_NOTIFICATION, "one");
+	push(&own, STREAM_NOTIFICATION, "two");
+	take(&own, 1);
+	push(&own, STREAM_REQUEST, "ask");
+	push(&own, STREAM_LOG, "three");
+	push(&ended->stream, STREAM_RESPONSE, "answer");
 	stored_stream_finish(ended, REASON_DONE);
-	replay_store.epoch = 7;
-	clock_freeze(clock_now_ms() + 5);
-	write_twice(&own, &once, &twice);
-	assert_string_equal(buf_terminate(&once), "session 7 2\n"
-						  "stream 0 0 1 \n"
-						  "kept 2 5 {\"a\":1}\n"
-						  "kept 2 5 {\"a\":2}\n"
-						  "waits 2 {\"a\":3}\n"
-						  "waits 1 {\"a\":4}\n"
-						  "stream 1 0 1 1\n"
-						  "kept 4 5 {}\n"
-						  "waits 4 {\"b\":1}\n");
-	assert_string_equal(buf_terminate(&twice), once.data);
-	buf_fini(&once);
-	buf_fini(&twice);
-	stream_fini(&own);
+	next_reads();
+	assert_int_equal(next.replay_store.epoch, 7);
+	assert_true(next.replay_store.last_number > 1000);
+	next_has(&next.own, "1:zero 2:one two three ");
+	next_has_stored(1, "1:{} late ");
+	next_has_stored(2, "1:{} answer ");
+#define LOST(id)                                                                                   \
+	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":-32603,\"message\":\"The gateway " \
+	"failed while the call was running; it may have been executed\",\"data\":{\"reason\":"     \
+	"\"gateway_lost\"}}} "
+	next_has_stored(3, "1:{} " LOST("\"2\""));
+	next_has_stored(4, LOST("3"));
+	next_has_stored(5, "1:{} ");
+	assert_null(replay_store_find(&next.replay_store, 6)); /* nobody can name it */
+	next_ends();
+	stored_stream_unref(&before);
 	stored_stream_unref(&ended);
 	stored_stream_unref(&running);
+	stored_stream_unref(&primed);
+	stored_stream_unref(&batch);
+	stored_stream_unref(&unseen);
+}
+
+/* What is forgotten here, or was dropped, the next gateway does not have either; nobody finds a log then. */
+static void logs_end_with_their_streams(void **state)
+{
+	struct stored_stream *stored;
+
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	assert_int_equal(logs.count, 1);
+	stored = open_seen("1");
+	assert_int_equal(logs.count, 2);
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+	assert_int_equal(logs.count, 2);
+	clock_freeze(clock_now_ms() + 62000);
+	loop_turn(loop, false);
+	assert_int_equal(logs.count, 1);
+	next_reads();
+	assert_null(replay_store_find(&next.replay_store, 1));
+	next_ends();
+}
+
+/* Whatever happens to a stream, another gateway reads from its log what it is now, and the log stays short. */
+static void logs_say_what_is(void **state)
+{
+	unsigned int seed = 20261128;
+
+	conf.stream = (struct stream_conf){ .max_bytes = 4096,
+					    .replay_events = 9,
+					    .replay_age_ms = 60000 };
+	conf.session_bytes = conf.total_bytes = 1024 * 1024;
+	replay_store.budget.max_bytes = conf.session_bytes;
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	for (int round = 1; round <= 3000; round++) {
+		char text[700];
+		int kind = rand_r(&seed) % STREAM_KINDS;
+		int n = rand_r(&seed) % 10 == 0 ? 600 : 5;
+		at_end(msg_unref) struct msg *msg = NULL;
+
+		snprintf(text, sizeof(text), "%s%0*d", kind == STREAM_REQUEST ? "ask" : "m", n,
+			 round);
+		msg = msg_new(slice_str(text));
+		switch (rand_r(&seed) % 8) {
+		case 0:
+			take(&own, (size_t)rand_r(&seed) % 4);
+			break;
+		case 1:
+			stream_drop(&own, 1 + (uint64_t)rand_r(&seed) % 5);
+			break;
+		case 2:
+			stream_push(&own, (enum stream_kind)kind, 1 + (uint64_t)rand_r(&seed) % 5,
+				    msg);
+			break;
+		default:
+			stream_push(&own, (enum stream_kind)kind, 0, msg);
+		}
+		assert_true(own.log->size <= 4096 + 2 * 3 * 4096);
+		if (round % 50 == 0) {
+			at_end(buf_fini) struct buf here = { 0 }, there = { 0 };
+
+			next_reads();
+			describe(&next.own, &there);
+			describe(&own, &here);
+			assert_string_equal(buf_terminate(&here), buf_terminate(&there));
+			assert_true(here.len > 0);
+			next_ends();
+		}
+	}
+}
+
+/* With smaller bounds less is there, and no number means another message than before. */
+static void other_bounds_make_no_holes(void **state)
+{
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	for (int i = 1; i <= 20; i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "%0100d", i);
+		push(&own, i % 3 == 0 ? STREAM_PROGRESS : STREAM_NOTIFICATION, text);
+		take(&own, i % 4 == 0 ? 4 : 0);
+	}
+	for (size_t bytes = 100; bytes < 6000; bytes += 300) {
+		at_end(buf_fini) struct buf text = { 0 };
+		int last = 0, number, is;
+		const char *at;
+
+		conf.session_bytes = bytes;
+		next_reads();
+		assert_int_equal(next.own.taken, own.taken);
+		describe(&next.own, &text);
+		at = buf_terminate(&text);
+		for (int n; sscanf(at, "%d:%d %n", &number, &is, &n) == 2; at += n) {
+			assert_int_equal(number, is);
+			assert_true(last == 0 || number == last + 1);
+			last = number;
+		}
+		assert_true(last == 0 || last == 20);
+		next_ends();
+	}
+	conf.session_bytes = 65536;
 }
 
 /* The other gateway may have been taken over: whatever it has left, the bounds hold. */
 static void another_gateway_is_not_believed(void **state)
 {
 	static const char *const words[] = {
-		"session ", "stream ", "kept ", "waits ", "0 ",          "1 ",
-		"2 ",       "4 ",      "5 ",    "70 ",    "4294967295 ", "18446744073709551615 ",
-		"x ",       "\n",      "\n",    "{}",     "{\"a\":1}\n", "\n\n",
-		"-1 ",      " ",
+		"of n 7 0 1 \n",
+		"of n 7 1 1 5\n",
+		"of n 7 ",
+		"first ",
+		"kept ",
+		"waits ",
+		"taken ",
+		"gone ",
+		"skipped\n",
+		"ended\n",
+		"0 ",
+		"1 ",
+		"2 ",
+		"3 ",
+		"5 ",
+		"4294967295 ",
+		"9223372036854775807 ",
+		"18446744073709551615 ",
+		"x ",
+		"\n",
+		"\n",
+		"m\n",
+		"{\"a\":1}\n",
+		"\n\n",
+		"-1 ",
+		" ",
 	};
 	unsigned int seed = 20260728;
 
 	for (int round = 0; round < 3000; round++) {
-		struct buf text = { 0 }, again = { 0 };
-		struct replay_store other;
-		struct stream own;
+		next_begins();
+		for (int log = 0; log < 4; log++) {
+			at_end(buf_fini) struct buf text = { 0 };
 
-		for (int i = 0; i < 60; i++)
-			buf_append_str(&text,
-				       words[(unsigned int)rand_r(&seed) % ARRAY_LEN(words)]);
-		replay_store_init(&other, &store, 1);
-		stream_init(&own, loop, &conf.stream, &other.budget);
-		replay_store_read(&other, &own, buf_slice(&text));
-		assert_true(own.taken >= own.kept_count);
-		assert_true(other.finished_count <= REPLAY_STORE_STREAMS_MAX);
-		replay_store_write(&other, &own, &again);
-		stream_fini(&own);
-		replay_store_fini(&other);
-		buf_fini(&text);
-		buf_fini(&again);
+			buf_append_str(&text, words[(unsigned int)rand_r(&seed) % 3]);
+			for (int i = 0; i < 40; i++)
+				buf_append_str(&text, words[(unsigned int)rand_r(&seed) %
+							    ARRAY_LEN(words)]);
+			replay_store_read(&next.replay_store, &next.own, buf_slice(&text));
+			(void)stream_log_name(buf_slice(&text));
+		}
+		assert_true(next.own.taken >= next.own.kept_count);
+		assert_true(next.replay_store.finished_count <= REPLAY_STORE_STREAMS_MAX);
+		next_ends();
 	}
 }
 
@@ -458,8 +678,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
 		cmocka_unit_test_setup_teardown(renewed_age_goes_for_ended_streams, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(another_gateway_goes_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(another_gateway_is_not_believed, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_gateway_goes_on, setup_logs, teardown_logs),
+		cmocka_unit_test_setup_teardown(logs_end_with_their_streams, setup_logs,
+						teardown_logs),
+		cmocka_unit_test_setup_teardown(logs_say_what_is, setup_logs, teardown_logs),
+		cmocka_unit_test_setup_teardown(other_bounds_make_no_holes, setup_logs,
+						teardown_logs),
+		cmocka_unit_test_setup_teardown(another_gateway_is_not_believed, setup_logs,
+						teardown_logs),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -7,6 +7,8 @@
 #include "session/stream.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -157,6 +159,103 @@ static void stream_set_budget(struct stream *stream, struct stream_budget *budge
 	stream_update_rank(stream);
 }
 
+/* ---- the log ---- */
+
+/*
+ *	of SESSION EPOCH NUMBER KNOWN REQUEST	the first line: of which stream
+ *	first N					so many were taken and forgotten before
+ *	kept KIND WALL_MS MESSAGE		was taken then
+ *	waits SEQUENCE KIND MESSAGE
+ *	taken SEQUENCE WALL_MS			the first that waits
+ *	gone SEQUENCE				waits no longer
+ *	skipped					a number was lost with what was gone
+ *	ended
+ */
+
+static const struct slice no_text;
+
+#define LOG_SLACK_BYTES 4096 /* a log may have so much more than twice what it says */
+
+static void write_kept(const struct stream *stream, struct buf *out)
+{
+	const uint64_t now_ms = clock_now_ms(), wall_ms = clock_wall_ms();
+
+	LIST_EACH(const struct stream_event, event, &stream->kept, link) {
+		buf_printf(out, "kept %d %" PRIu64 " ", (int)event->kind,
+			   wall_ms - (now_ms - event->taken_at_ms));
+		buf_append_slice(out, event->msg->text);
+		buf_append_char(out, '\n');
+	}
+}
+
+/* In the order in which they came. */
+static void write_waiting(const struct stream *stream, struct buf *out)
+{
+	const struct list *at[STREAM_KINDS];
+
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		at[kind] = stream->events[kind].next;
+	for (;;) {
+		const struct stream_event *first = NULL;
+
+		for (int kind = 0; kind < STREAM_KINDS; kind++) {
+			const struct stream_event *event =
+				container_of(at[kind], const struct stream_event, link);
+
+			if (at[kind] != &stream->events[kind] &&
+			    (first == NULL || event->number < first->number))
+				first = event;
+		}
+		if (first == NULL)
+			return;
+		at[first->kind] = first->link.next;
+		buf_printf(out, "waits %" PRIu64 " %d ", first->number, (int)first->kind);
+		buf_append_slice(out, first->msg->text);
+		buf_append_char(out, '\n');
+	}
+}
+
+/* All but the first line. */
+static void stream_write(const struct stream *stream, struct buf *out)
+{
+	CHECK(stream->taken >= stream->kept_count);
+	buf_printf(out, "first %" PRIu64 "\n", stream->taken - stream->kept_count);
+	write_kept(stream, out);
+	write_waiting(stream, out);
+	if (stream_is_ended(stream))
+		buf_append_str(out, "ended\n");
+}
+
+/* Short again: what is over is left out. */
+static void stream_shorten_log(struct stream *stream)
+{
+	at_end(buf_fini) struct buf text = { 0 };
+
+	stream_log_read(stream->log, &text);
+	CHECK(stream->log_head > 0 && stream->log_head <= text.len);
+	text.len = stream->log_head;
+	stream_write(stream, &text);
+	stream_log_replace(&stream->log, buf_slice(&text));
+}
+
+/* A line, with this text at its end. */
+static void printf_like(3, 4)
+	stream_note(struct stream *stream, struct slice text, const char *format, ...)
+{
+	char head[64];
+	va_list args;
+
+	if (stream->log == NULL)
+		return;
+	va_start(args, format);
+	vsnprintf(head, sizeof(head), format, args);
+	va_end(args);
+	stream_log_append(&stream->log, slice_str(head), text);
+	if (stream->log != NULL &&
+	    stream->log->size > LOG_SLACK_BYTES + 2 * (stream->bytes + stream->kept_bytes))
+		stream_shorten_log(stream);
+}
+
 /* Removes the event from those that wait. */
 static void stream_unlink(struct stream *stream, struct stream_event *event)
 {
@@ -171,6 +270,7 @@ static void stream_unlink(struct stream *stream, struct stream_event *event)
 static void stream_remove(struct stream *stream, struct stream_event *event)
 {
 	stream_unlink(stream, event);
+	stream_note(stream, no_text, "gone %" PRIu64, event->number);
 	stream_count_bytes(stream, -(ptrdiff_t)stream_weight(event->msg));
 	msg_unref(&event->msg);
 	free(event);
@@ -261,6 +361,18 @@ static void stream_trim(struct stream *stream)
 	}
 }
 
+/* The first of those that wait is taken. */
+static void stream_keep(struct stream *stream, struct stream_event *event, uint64_t at_ms)
+{
+	stream_unlink(stream, event);
+	event->taken_at_ms = at_ms;
+	list_append(&stream->kept, &event->link);
+	stream->kept_count++;
+	stream->kept_bytes += stream_weight(event->msg);
+	stream->taken++;
+	stream_note(stream, no_text, "taken %" PRIu64 " %" PRIu64, event->number, clock_wall_ms());
+}
+
 /* Forgets messages that were kept for longer than replay_age_ms. */
 static void stream_forget_old(struct stream *stream)
 {
@@ -274,6 +386,7 @@ void stream_fini(struct stream *stream)
 
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, stream->end_reason);
+	stream_log_free(&stream->log);
 	task_cancel(&stream->wake);
 	for (int kind = 0; kind < STREAM_KINDS; kind++) {
 		while ((event = stream_first(stream, kind)) != NULL)
@@ -372,6 +485,7 @@ static void stream_give_up(struct stream *stream)
 	if (stream->rank > STREAM_NOTIFICATION) {
 		stream_remove(stream, stream_find_oldest(stream));
 		stream->taken++; /* so that a reader that asks for it is told that it is gone */
+		stream_note(stream, no_text, "skipped");
 		counter_add(COUNTER_STREAM_EVICTED);
 	} else if (stream_let_read(stream)) {
 		return;
@@ -433,6 +547,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream->count++;
 	stream_count_bytes(stream, (ptrdiff_t)stream_weight(msg));
 	stream_update_rank(stream);
+	stream_note(stream, msg->text, "waits %" PRIu64 " %d ", event->number, (int)kind);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
 	/* Much may arrive in one turn: the reader is served before anything counts as too much. */
@@ -465,6 +580,7 @@ void stream_end(struct stream *stream, enum reason reason)
 	    LOG_INT("taken", stream->taken));
 	stream->state = STREAM_ENDED;
 	stream->end_reason = reason;
+	stream_note(stream, no_text, "ended");
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
@@ -525,12 +641,7 @@ struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
 	CHECK(reader->position <= stream->taken && stream->reader == reader);
 	if (reader->position == stream->taken) {
 		event = stream_find_oldest(stream);
-		stream_unlink(stream, event);
-		event->taken_at_ms = clock_now_ms();
-		list_append(&stream->kept, &event->link);
-		stream->kept_count++;
-		stream->kept_bytes += stream_weight(event->msg);
-		stream->taken++;
+		stream_keep(stream, event, clock_now_ms());
 	} else {
 		event = container_of(reader->cursor->next, struct stream_event, link);
 	}
@@ -617,6 +728,7 @@ static struct store_caller *store_get_caller(struct store *store, uint64_t numbe
 		caller->store = store;
 		caller->number = number;
 		stream_budget_init(&caller->budget, SIZE_MAX, &store->budget);
+		stream_log_owner_init(&caller->logs);
 		map_insert(&store->callers, number, caller);
 	}
 	caller->refs++;
@@ -633,6 +745,7 @@ static void store_caller_unref(struct store_caller **caller)
 	if (c == NULL || --c->refs > 0)
 		return;
 	CHECK(c->budget.bytes == 0 && c->budget.ranked.class == 0);
+	CHECK(list_is_empty(&c->logs.logs));
 	map_remove(&c->store->callers, c->number);
 	free(c);
 }
@@ -684,6 +797,7 @@ static void stored_stream_remove(struct stored_stream *stored)
 	struct replay_store *replay_store = stored->replay_store;
 
 	CHECK(replay_store != NULL);
+	stream_log_free(&stored->stream.log); /* nobody can come back to it */
 	timer_stop(&stored->expiry);
 	list_remove(&stored->link);
 	stored->replay_store = NULL;
@@ -784,7 +898,40 @@ struct stored_stream *stored_stream_new(struct store *store, uint64_t caller)
 	return stored;
 }
 
-struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id)
+/* What it has, and all that follows, is in a log from now on. */
+static void stream_start_log(struct stream *stream, const struct replay_store *replay_store,
+			     uint64_t number, bool is_known, struct slice request_id)
+{
+	at_end(buf_fini) struct buf text = { 0 };
+
+	CHECK(stream->log == NULL && replay_store->name_length > 0);
+	stream_log_new(replay_store->store->logs, &replay_store->caller->logs, &stream->log);
+	if (stream->log == NULL)
+		return;
+	buf_printf(&text, "of %.*s %" PRIu32 " %" PRIu64 " %d ", (int)replay_store->name_length,
+		   replay_store->name, replay_store->epoch, number, is_known);
+	buf_append_slice(&text, request_id);
+	buf_append_char(&text, '\n');
+	stream->log_head = text.len;
+	stream_write(stream, &text);
+	stream_log_replace(&stream->log, buf_slice(&text));
+}
+
+static struct slice stored_stream_request_id(const struct stored_stream *stored)
+{
+	return slice_of(stored->request_id, stored->request_id_length);
+}
+
+static void stored_stream_log(struct stored_stream *stored)
+{
+	const struct replay_store *replay_store = stored->replay_store;
+
+	stream_start_log(&stored->stream, replay_store, stored->number, stored->is_known,
+			 stored_stream_request_id(stored));
+}
+
+struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id,
+					bool is_known)
 {
 	struct stored_stream *stored =
 		stored_stream_make(replay_store->caller, &replay_store->budget, request_id);
@@ -793,19 +940,28 @@ struct stored_stream *replay_store_open(struct replay_store *replay_store, struc
 	stored->replay_store = replay_store;
 	stored->refs++; /* the replay store's */
 	stored->number = ++replay_store->last_number;
+	stored->is_known = is_known;
 	list_append(&replay_store->streams, &stored->link);
+	if (replay_store->name_length > 0)
+		stored_stream_log(stored);
 	return stored;
+}
+
+static struct stored_stream *find_stored(const struct replay_store *replay_store, uint64_t number)
+{
+	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link)
+		if (stored->number == number)
+			return stored;
+	return NULL;
 }
 
 struct stored_stream *replay_store_find(const struct replay_store *replay_store, uint64_t number)
 {
-	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link) {
-		if (stored->number == number) {
-			stored->refs++;
-			return stored;
-		}
-	}
-	return NULL;
+	struct stored_stream *stored = find_stored(replay_store, number);
+
+	if (stored != NULL)
+		stored->refs++;
+	return stored;
 }
 
 /*
@@ -867,102 +1023,18 @@ void stored_stream_unref(struct stored_stream **stored)
 	loop_defer_free(s->stream.loop, s);
 }
 
-static struct slice stored_stream_request_id(const struct stored_stream *stored)
-{
-	return slice_of(stored->request_id, stored->request_id_length);
-}
-
 /* ---- for another gateway ---- */
 
-/*
- *	session EPOCH LAST
- *	stream NUMBER FIRST KNOWN REQUEST	the number of the first kept message, less one
- *	kept KIND AGE_MS MESSAGE
- *	waits KIND MESSAGE
- */
-
-static void write_kept(const struct stream *stream, struct buf *out)
+void replay_store_log(struct replay_store *replay_store, struct stream *own, struct slice name)
 {
-	LIST_EACH(const struct stream_event, event, &stream->kept, link) {
-		buf_printf(out, "kept %d %" PRIu64 " ", (int)event->kind,
-			   clock_now_ms() - event->taken_at_ms);
-		buf_append_slice(out, event->msg->text);
-		buf_append_char(out, '\n');
-	}
-}
-
-/* In the order in which they came. What a server asks can only be answered by way of this gateway. */
-static void write_waiting(const struct stream *stream, struct buf *out)
-{
-	const struct list *at[STREAM_KINDS];
-
-	for (int kind = 0; kind < STREAM_KINDS; kind++)
-		at[kind] = stream->events[kind].next;
-	for (;;) {
-		const struct stream_event *first = NULL;
-
-		for (int kind = 0; kind < STREAM_KINDS; kind++) {
-			const struct stream_event *event =
-				container_of(at[kind], const struct stream_event, link);
-
-			if (at[kind] != &stream->events[kind] && kind != STREAM_REQUEST &&
-			    (first == NULL || event->number < first->number))
-				first = event;
-		}
-		if (first == NULL)
-			return;
-		at[first->kind] = first->link.next;
-		buf_printf(out, "waits %d ", (int)first->kind);
-		buf_append_slice(out, first->msg->text);
-		buf_append_char(out, '\n');
-	}
-}
-
-static void stream_write(const struct stream *stream, uint64_t number, bool is_known,
-			 struct slice request_id, struct buf *out)
-{
-	CHECK(stream->taken >= stream->kept_count);
-	buf_printf(out, "stream %" PRIu64 " %" PRIu64 " %d ", number,
-		   stream->taken - stream->kept_count, is_known);
-	buf_append_slice(out, request_id);
-	buf_append_char(out, '\n');
-	write_kept(stream, out);
-	write_waiting(stream, out);
-}
-
-void replay_store_write(const struct replay_store *replay_store, const struct stream *own,
-			struct buf *out)
-{
-	buf_printf(out, "session %" PRIu32 " %" PRIu64 "\n", replay_store->epoch,
-		   replay_store->last_number);
-	stream_write(own, 0, true, slice_of(NULL, 0), out);
-	LIST_EACH(const struct stored_stream, stored, &replay_store->streams, link)
-		if (stream_is_ended(&stored->stream))
-			stream_write(&stored->stream, stored->number,
-				     stored_stream_is_known(stored),
-				     stored_stream_request_id(stored), out);
-}
-
-static void stream_read_kept(struct stream *stream, enum stream_kind kind, uint64_t age_ms,
-			     struct msg *msg)
-{
-	struct stream_event *event = mem_alloc(sizeof(*event));
-	uint64_t now_ms = clock_now_ms();
-
-	CHECK(stream->reader == NULL);
-	*event = (struct stream_event){ .number = ++stream->last_number,
-					.kind = kind,
-					.taken_at_ms = age_ms < now_ms ? now_ms - age_ms : 0,
-					.msg = msg_ref(msg) };
-	list_append(&stream->kept, &event->link);
-	stream->kept_count++;
-	stream->taken++;
-	stream->kept_bytes += stream_weight(msg);
-	stream_count_bytes(stream, (ptrdiff_t)stream_weight(msg));
-	stream_trim(stream);
-	stream_update_rank(stream);
-	for (struct stream_budget *budget = stream->budget; budget != NULL; budget = budget->parent)
-		stream_budget_shed(budget);
+	CHECK(name.n > 0 && name.n <= sizeof(replay_store->name));
+	if (replay_store->name_length > 0)
+		return;
+	memcpy(replay_store->name, name.p, name.n);
+	replay_store->name_length = name.n;
+	stream_start_log(own, replay_store, 0, true, slice_of(NULL, 0));
+	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link)
+		stored_stream_log(stored);
 }
 
 /* A number, with the space behind it. */
@@ -973,76 +1045,137 @@ static bool cut_number(struct slice *line, uint64_t max, uint64_t *number_r)
 	return text_parse_u64(word, number_r) == 0 && *number_r <= max;
 }
 
-struct reading {
-	struct replay_store *replay_store;
-	struct stream *own;
-	struct stored_stream *stored; /* the one that is read, if it is not `own` */
-	struct stream *stream;        /* NULL: none */
-};
-
-static void end_stream(struct reading *reading)
+/* The stream that a log is of. NULL: none, or one that is there. */
+static struct stream *open_logged(struct replay_store *replay_store, struct stream *own,
+				  struct slice line, struct stored_stream **stored_r)
 {
-	if (reading->stored != NULL)
-		stored_stream_finish(reading->stored, REASON_DONE);
-	stored_stream_unref(&reading->stored);
-	reading->stream = NULL;
+	uint64_t epoch, number, is_known;
+
+	slice_cut(&line, ' ');
+	slice_cut(&line, ' ');
+	if (!cut_number(&line, UINT32_MAX, &epoch) || !cut_number(&line, INT64_MAX, &number) ||
+	    !cut_number(&line, 1, &is_known) || find_stored(replay_store, number) != NULL)
+		return NULL;
+	replay_store->epoch = (uint32_t)epoch;
+	if (number == 0)
+		return own->last_number == 0 && own->taken == 0 ? own : NULL;
+	*stored_r = replay_store_open(replay_store, line, is_known != 0);
+	(*stored_r)->number = number;
+	return &(*stored_r)->stream;
 }
 
-static void begin_stream(struct reading *reading, struct slice line)
+/* Nothing before it is kept: what is kept has no holes. */
+static void skip_number(struct stream *stream)
 {
-	uint64_t number, first, is_known;
+	while (stream->kept_count > 0)
+		stream_forget_oldest(stream);
+	stream->taken++;
+}
 
-	end_stream(reading);
-	if (!cut_number(&line, UINT64_MAX, &number) || !cut_number(&line, UINT32_MAX, &first) ||
-	    !cut_number(&line, 1, &is_known) || number > reading->replay_store->last_number)
+static void read_taken(struct stream *stream, uint64_t sequence, uint64_t wall_ms)
+{
+	struct stream_event *event = stream->count > 0 ? stream_find_oldest(stream) : NULL;
+	uint64_t now_ms = clock_now_ms(), now_wall_ms = clock_wall_ms();
+	uint64_t age_ms = now_wall_ms > wall_ms ? now_wall_ms - wall_ms : 0;
+
+	if (event == NULL || event->number != sequence) { /* the bounds here are other ones */
+		skip_number(stream);
 		return;
-	if (number == 0 && reading->own->last_number > 0)
-		return; /* once more */
-	reading->stream = reading->own;
-	if (number > 0) {
-		reading->stored = replay_store_open(reading->replay_store, line);
-		reading->replay_store->last_number--;
-		reading->stored->number = number;
-		reading->stored->is_known = is_known != 0;
-		reading->stream = &reading->stored->stream;
 	}
-	reading->stream->taken = first;
+	stream_keep(stream, event, age_ms < now_ms ? now_ms - age_ms : 0);
+	stream_trim(stream);
+	stream_update_rank(stream);
 }
 
-static void read_event(struct reading *reading, bool is_kept, struct slice line)
+static void read_message(struct stream *stream, uint64_t sequence, uint64_t kind, struct slice text)
 {
-	uint64_t kind, age_ms = 0;
+	at_end(msg_unref) struct msg *msg = msg_new(text);
+
+	stream->last_number = sequence - 1;
+	stream_push(stream, (enum stream_kind)kind, sequence, msg);
+}
+
+/* The sequence is the key of what waits, until all is read. Returns whether the stream has ended. */
+static bool read_line(struct stream *stream, struct slice line)
+{
+	struct slice word = slice_cut(&line, ' ');
+	uint64_t number, other;
+
+	if (slice_is_equal(word, SLICE_LIT("ended")))
+		return true;
+	if (slice_is_equal(word, SLICE_LIT("skipped"))) {
+		skip_number(stream);
+		return false;
+	}
+	if (!cut_number(&line, INT64_MAX, &number))
+		return false;
+	if (slice_is_equal(word, SLICE_LIT("first")) && stream->taken == 0)
+		stream->taken = number;
+	else if (slice_is_equal(word, SLICE_LIT("gone")))
+		stream_drop(stream, number);
+	else if (!cut_number(&line, INT64_MAX, &other))
+		return false;
+	else if (slice_is_equal(word, SLICE_LIT("taken")))
+		read_taken(stream, number, other);
+	else if (slice_is_equal(word, SLICE_LIT("waits")) && number > stream->last_number &&
+		 other < STREAM_KINDS && line.n > 0)
+		read_message(stream, number, other, line);
+	else if (slice_is_equal(word, SLICE_LIT("kept")) && stream->count == 0 &&
+		 number < STREAM_KINDS && line.n > 0) {
+		read_message(stream, stream->last_number + 1, number, line);
+		read_taken(stream, stream->last_number, other);
+	}
+	return false;
+}
+
+/* What a server asked can only be answered by way of the gateway that has passed it on. */
+static void settle_waiting(struct stream *stream)
+{
+	struct stream_event *event;
+
+	while ((event = stream_first(stream, STREAM_REQUEST)) != NULL)
+		stream_remove(stream, event);
+	map_fini(&stream->by_key);
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		LIST_EACH(struct stream_event, waiting, &stream->events[kind], link)
+			waiting->key = 0;
+	stream_update_rank(stream);
+}
+
+/* The call has gone with its gateway. FRONT-RES-11 */
+static void answer_lost_call(struct stored_stream *stored)
+{
+	const struct reason_row *reason = reason_get(REASON_GATEWAY_LOST);
+	at_end(buf_fini) struct buf text = { 0 }, data = { 0 };
 	at_end(msg_unref) struct msg *msg = NULL;
 
-	if (reading->stream == NULL || !cut_number(&line, STREAM_KINDS - 1, &kind) ||
-	    (is_kept && !cut_number(&line, UINT64_MAX, &age_ms)) || line.n == 0)
+	if (stored->request_id_length == 0)
 		return;
-	msg = msg_new(line);
-	if (!is_kept)
-		stream_push(reading->stream, (enum stream_kind)kind, 0, msg);
-	else if (reading->stream->count == 0)
-		stream_read_kept(reading->stream, (enum stream_kind)kind, age_ms, msg);
+	buf_printf(&data, "{\"reason\":\"%s\"}", reason->data);
+	write_error(&text, stored_stream_request_id(stored), reason->rpc_code,
+		    slice_str(reason->message), buf_slice(&data));
+	msg = msg_new(buf_slice(&text));
+	stream_push(&stored->stream, STREAM_RESPONSE, 0, msg);
 }
 
-void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines)
+void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice text)
 {
-	struct reading reading = { .replay_store = replay_store, .own = own };
-	uint64_t epoch, last;
+	struct stored_stream *stored = NULL;
+	struct stream *stream = open_logged(replay_store, own, slice_cut(&text, '\n'), &stored);
+	bool is_ended = false;
 
-	CHECK(own->taken == 0 && list_is_empty(&replay_store->streams));
-	while (lines.n > 0) {
-		struct slice line = slice_cut(&lines, '\n');
-		struct slice word = slice_cut(&line, ' ');
-
-		if (slice_is_equal(word, SLICE_LIT("session")) &&
-		    cut_number(&line, UINT32_MAX, &epoch) && cut_number(&line, UINT32_MAX, &last)) {
-			replay_store->epoch = (uint32_t)epoch;
-			replay_store->last_number = last;
-		} else if (slice_is_equal(word, SLICE_LIT("stream"))) {
-			begin_stream(&reading, line);
-		} else {
-			read_event(&reading, slice_is_equal(word, SLICE_LIT("kept")), line);
-		}
-	}
-	end_stream(&reading);
+	if (stream == NULL)
+		return;
+	CHECK(replay_store->name_length == 0 && stream->reader == NULL);
+	while (text.n > 0 && !is_ended)
+		is_ended = read_line(stream, slice_cut(&text, '\n'));
+	settle_waiting(stream);
+	if (stored == NULL)
+		return;
+	if (!is_ended)
+		answer_lost_call(stored);
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+	/* Behind all numbers that the gateway before may have given. */
+	replay_store->last_number = clock_wall_ms();
 }

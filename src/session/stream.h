@@ -30,6 +30,7 @@
 #include "io/loop.h"
 #include "jsonrpc/write.h"
 #include "obs/reason.h"
+#include "session/stream_log.h"
 
 /* The kind of a message, least important first, which is the order of dropping. */
 enum stream_kind {
@@ -114,6 +115,8 @@ struct stream {
 	struct task wake;
 	enum stream_state state;
 	enum reason end_reason; /* once it has ended */
+	struct stream_log *log; /* NULL: it is not for another gateway */
+	size_t log_head;        /* bytes of its first line */
 };
 
 /* Borrows conf and budget for the stream's life. */
@@ -186,6 +189,7 @@ struct store_conf {
 struct store {
 	struct loop *loop;
 	const struct store_conf *conf;
+	struct stream_logs *logs; /* of streams whose session has a name; borrowed */
 	struct stream_budget budget;
 	struct map callers;
 	struct list replay_stores;
@@ -199,6 +203,7 @@ struct store_caller {
 	uint64_t number;
 	unsigned int refs;
 	struct stream_budget budget; /* a part of the store's */
+	struct stream_log_owner logs;
 };
 
 /* The streams of one session. */
@@ -214,6 +219,8 @@ struct replay_store {
 	/* Random, so that ids of other sessions or earlier processes do not match. */
 	uint32_t epoch;
 	uint64_t last_number; /* 0 is the session's own stream, which is not in the replay store */
+	char name[STREAM_LOG_NAME_MAX]; /* in the logs of its streams */
+	size_t name_length;             /* 0: they have none */
 };
 
 struct stored_stream {
@@ -241,8 +248,12 @@ void replay_store_init(struct replay_store *replay_store, struct store *store, u
 /* Makes all streams unfindable; each lives until its last reference is dropped. */
 void replay_store_fini(struct replay_store *replay_store);
 
-/* Returns a new stream of a session; the caller has one reference. */
-struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id);
+/*
+ * Returns a new stream of a session; the caller has one reference. is_known: an id of it will be
+ * sent before its first message.
+ */
+struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id,
+					bool is_known);
 /* The same without a session, for the caller with this number: nobody can come back to it. */
 struct stored_stream *stored_stream_new(struct store *store, uint64_t caller);
 /* Returns a reference to the stream with this number, or NULL. */
@@ -267,13 +278,14 @@ void stored_stream_unref(struct stored_stream **stored);
 /* ---- for another gateway ---- */
 
 /*
- * Appends lines of what the client of a session could still get: by its own stream, and by those of
- * answers that have ended. What was cut short is not among it, nor what nobody could answer any more.
+ * What the client of a session could get by its own stream, and by those of its answers, is in logs
+ * from now on, under this name of at most STREAM_LOG_NAME_MAX bytes, without spaces or line ends. Once
+ * more: nothing changes.
  */
-void replay_store_write(const struct replay_store *replay_store, const struct stream *own,
-			struct buf *out);
+void replay_store_log(struct replay_store *replay_store, struct stream *own, struct slice name);
 /*
- * Takes those lines, of which nothing is believed, before anything else is done with the two: event
- * ids mean what they meant.
+ * Takes what the text of a log says, of which nothing is believed; for each log of the session,
+ * before anything else is done with the two. Event ids mean what they meant. A call that was not
+ * answered ends with an error: it may have been executed. FRONT-RES-11
  */
-void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines);
+void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice text);

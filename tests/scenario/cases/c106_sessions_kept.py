@@ -201,9 +201,10 @@ def streams_of_before(t):
     s.do(["notify", "notifications/tools/list_changed"], ["text", "x"])
     eq(stream.next()["method"], "notifications/tools/list_changed")
     last = stream.last_id
-    call = s.start_do(["progress", 1], ["sleep", 60], token="t")
+    call = s.start_do(["progress", 1], ["sleep", 1], token="t")
     eq(call.next()["method"], "notifications/progress")
-    kill_gateway(t)
+    daemons.again()
+    daemons.move(s)
     t.expect_invalid("id missing", "nobody knows any more which request it was")
     lost = s.resume(call.last_id)
     ok("error" in lost.next(), "the answer is lost")
@@ -212,6 +213,46 @@ def streams_of_before(t):
     stream = s.resume(last)
     ok("notifications/tools/list_changed" in told(stream, 3), "it goes on")
     wait_for(lambda: daemons.daemon.children("main"), 10, "a process, whose changes it is told")
+
+
+NOTES = ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"]
+
+
+@case(daemon=False, deadline=60)
+def streams_outlive_the_gateway(t):
+    """FRONT-RES-11: what clients have not got, and what they may ask for again, by the ids that they have, each once; killed twice."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session(version="2025-06-18")
+    stream = s.get()
+    s.do(["notify", NOTES[0]], ["text", "x"])
+    eq(stream.next()["method"], NOTES[0])
+    first = stream.last_id
+    s.do(["notify", NOTES[1]], ["text", "x"])
+    eq(stream.next()["method"], NOTES[1])
+    stream.close()
+    done = s.start_do(["progress", 1], ["progress", 2], ["text", "the answer"], token="t")
+    eq(done.next()["params"]["progress"], 1)
+    seen = done.last_id
+    eq(done.next()["params"]["progress"], 2)
+    done.final()
+    lost = s.start_do(["progress", 1], ["notify", NOTES[2]], ["sleep", 60], token="u")
+    eq(lost.next()["params"]["progress"], 1)
+    s.ask("ping")
+    for _ in range(2):
+        kill_gateway(t)
+        again = s.resume(seen)
+        eq(again.next()["params"]["progress"], 2)
+        eq(again.final()["result"]["content"][0]["text"], "the answer")
+        error = s.resume(lost.last_id).final()
+        eq(error["error"]["data"]["reason"], "gateway_lost")
+        ok("may have been executed" in error["error"]["message"], error)
+    stream = s.resume(first)
+    told_now = told(stream, 2)
+    eq(told_now, NOTES[1:], "what it has seen comes once more, what it has not once")
+    eq(s.echo("after"), "after")
+    s.start_do(["notify", NOTES[0]], ["text", "x"]).final()
+    ok(NOTES[0] in told(stream, 3), "it goes on")
 
 
 @case(daemon=False, deadline=30)
