@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/cluster.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "cluster/denial_line.h"
 #include "cluster/store_service.h"
 #include "obs/log.h"
 #include "router/router.h"
@@ -47,27 +46,6 @@ static void on_saved(struct kept_sessions *kept)
 
 /* ---- denials ---- */
 
-#define CHANGED_MS_MAX (UINT64_C(1) << 50)
-#define DENIAL_TEXT_MAX 2048 /* an issuer or a name, as orders have them at most */
-
-static bool can_be_told(struct slice text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)text.p[i] < 0x20)
-			return false;
-	return text.n > 0 && text.n <= DENIAL_TEXT_MAX;
-}
-
-static void append_denial(struct buf *out, const struct denial *denial)
-{
-	buf_printf(out, "%016" PRIu64 " %d %020" PRIu64 "\t%s\t", denial->changed_ms,
-		   !denial->is_lifted, denial->until_ms, denial_by_name(denial->by));
-	buf_append_slice(out, denial->issuer);
-	buf_append_char(out, '\t');
-	buf_append_slice(out, denial->name);
-	buf_append_char(out, '\n');
-}
-
 /* What does not fit goes with the next one. */
 void cluster_tell_denials(struct cluster *cluster)
 {
@@ -81,12 +59,14 @@ void cluster_tell_denials(struct cluster *cluster)
 		if (!denial->is_untold || lines.len > STORE_LINES_BYTES_MAX)
 			continue;
 		denial->is_untold = false;
-		if (can_be_told(denial->issuer) && can_be_told(denial->name))
-			append_denial(&lines, denial);
+		(void)!denial_line_append(&lines, denial);
 	}
-	if (lines.len > 0)
-		inquiry_start(cluster->client, &cluster->deny, FETCH_STORE_DENY, 0, NULL,
-			      buf_slice(&lines));
+	if (lines.len == 0 && cluster->is_full)
+		cluster->is_full = false; /* and all are asked for again: there may be room now */
+	else if (lines.len == 0)
+		return;
+	inquiry_start(cluster->client, &cluster->deny, FETCH_STORE_DENY, 0, NULL,
+		      buf_slice(&lines));
 }
 
 /* If the store could not be reached, all will be told again when it can be. */
@@ -96,32 +76,13 @@ static void on_deny_answer(struct inquiry *inquiry, const struct fetch_answer *a
 		cluster_tell_denials(container_of(inquiry, struct cluster, deny));
 }
 
-/* Of a line of append_denial, without its end. */
-static bool read_denial(struct slice line, struct denial *denial_r)
-{
-	struct slice value = slice_cut(&line, '\t'), by = slice_cut(&line, '\t');
-	struct slice changed = slice_cut(&value, ' '), effect = slice_cut(&value, ' ');
-
-	*denial_r = (struct denial){ .issuer = slice_cut(&line, '\t'), .name = line };
-	while (denial_r->by < DENIAL_BY_COUNT &&
-	       !slice_is_equal(by, slice_str(denial_by_name(denial_r->by))))
-		denial_r->by++;
-	denial_r->is_lifted = slice_is_equal(effect, SLICE_LIT("0"));
-	return denial_r->by < DENIAL_BY_COUNT && can_be_told(denial_r->issuer) &&
-	       can_be_told(denial_r->name) &&
-	       (denial_r->is_lifted || slice_is_equal(effect, SLICE_LIT("1"))) &&
-	       text_parse_u64(changed, &denial_r->changed_ms) == 0 &&
-	       denial_r->changed_ms <= CHANGED_MS_MAX &&
-	       text_parse_u64(value, &denial_r->until_ms) == 0;
-}
-
 static bool take_denial(struct cluster *cluster, struct slice line)
 {
 	const struct denial *denial;
 	struct denial order;
 	bool is_full = false;
 
-	if (!read_denial(line, &order))
+	if (!denial_line_read(line, &order))
 		return false;
 	denial = deny_list_take(&cluster->router->sessions.deny_list, &order, &is_full);
 	if (is_full && !cluster->is_full)

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "cluster/denial_line.h"
 #include "cluster/redis.h"
 #include "io/ipc_channel.h"
 #include "obs/log.h"
@@ -84,7 +85,8 @@ struct store_service {
 	bool is_up;
 	bool is_news; /* is_up has not been told */
 	char why[160];
-	bool is_refused;      /* by the store, which was logged */
+	bool is_refused;      /* something, by the store, since the last refresh */
+	bool is_refusal_told; /* that was logged */
 	char known_since[32]; /* what the store has said of `since`; empty: nothing */
 };
 
@@ -217,19 +219,25 @@ static void send_script(struct store_service *service, const char *script,
 	redis_send(service->commands, all, count + 2, on_reply, arg);
 }
 
+/* What was refused is written again, and read, with each refresh until it is not. */
+static void note_refusal(struct store_service *service, const redisReply *reply)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return;
+	if (!service->is_refusal_told)
+		LOG(STORE_REFUSES, LOG_SLICE("error", slice_of(reply->str, (size_t)reply->len)));
+	service->is_refused = service->is_refusal_told = true;
+}
+
 /* It is somebody else's, if the reply names one: then nothing was written. */
 static void on_written(void *arg, const redisReply *reply)
 {
 	struct store_service *service = arg;
 	struct slice id = redis_text(reply);
-	bool is_refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
 
 	if (id.n == DIGEST_TEXT)
 		note_lost(service, id);
-	if (is_refused && !service->is_refused)
-		LOG(STORE_REFUSES, LOG_SLICE("error", slice_of(reply->str, (size_t)reply->len)));
-	if (reply != NULL)
-		service->is_refused = is_refused;
+	note_refusal(service, reply);
 }
 
 static void write_entry(struct store_service *service, const struct entry *entry,
@@ -271,19 +279,20 @@ static void remove_record(struct store_service *service, struct slice id)
 
 /* ---- denials ---- */
 
-static bool has_no_line_end(struct slice text)
+/* What VALUE and FIELD say; false: nothing that a node would believe. */
+static bool read_denial(struct buf *line, struct slice value, struct slice field,
+			struct denial *denial_r)
 {
-	return text.n == 0 || memchr(text.p, '\n', text.n) == NULL;
+	if (value.n + field.n > DENIAL_LINE_MAX)
+		return false;
+	buf_append_slice(line, value);
+	buf_append_char(line, '\t');
+	buf_append_slice(line, field);
+	return memchr(line->data, '\n', line->len) == NULL &&
+	       denial_line_read(buf_slice(line), denial_r);
 }
 
-static void append_denial(struct store_service *service, struct slice value, struct slice field)
-{
-	if (has_no_line_end(value) && has_no_line_end(field))
-		buf_printf(&service->denials, "denial %.*s\t%.*s\n", SLICE_ARG(value),
-			   SLICE_ARG(field));
-}
-
-/* It has expired, and can have no effect any more. */
+/* It has expired, or nobody believes it. */
 static void remove_denial(struct store_service *service, struct slice field, struct slice value)
 {
 	static const char script[] = "if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then "
@@ -295,13 +304,15 @@ static void remove_denial(struct store_service *service, struct slice field, str
 		    4, on_written, service);
 }
 
-static bool has_expired(struct slice value)
+static void take_denial(struct store_service *service, struct slice value, struct slice field)
 {
-	uint64_t until_ms;
+	at_end(buf_fini) struct buf line = { 0 };
+	struct denial denial;
 
-	slice_cut(&value, ' ');
-	slice_cut(&value, ' ');
-	return text_parse_u64(value, &until_ms) == 0 && until_ms < clock_wall_ms();
+	if (read_denial(&line, value, field, &denial) && denial.until_ms > clock_wall_ms())
+		buf_printf(&service->denials, "denial %.*s\n", SLICE_ARG(buf_slice(&line)));
+	else if (service->is_up)
+		remove_denial(service, field, value);
 }
 
 /* [cursor, [field, value, …]] */
@@ -315,18 +326,15 @@ static void on_scanned(void *arg, const redisReply *reply)
 	struct slice cursor = pairs != NULL ? redis_text(reply->element[0]) : slice_of(NULL, 0);
 
 	service->is_scanning = false;
+	note_refusal(service, reply);
 	if (cursor.n == 0 || cursor.n >= sizeof(service->cursor) ||
-	    pairs->type != REDIS_REPLY_ARRAY)
+	    pairs->type != REDIS_REPLY_ARRAY) {
+		service->must_scan = true; /* with the next refresh */
 		return;
-	for (size_t i = 0; i + 1 < pairs->elements; i += 2) {
-		struct slice field = redis_text(pairs->element[i]),
-			     value = redis_text(pairs->element[i + 1]);
-
-		if (service->is_up && has_expired(value))
-			remove_denial(service, field, value);
-		else
-			append_denial(service, value, field);
 	}
+	for (size_t i = 0; i + 1 < pairs->elements; i += 2)
+		take_denial(service, redis_text(pairs->element[i + 1]),
+			    redis_text(pairs->element[i]));
 	if (!service->must_scan) {
 		snprintf(service->cursor, sizeof(service->cursor), "%.*s", SLICE_ARG(cursor));
 		service->must_scan = strcmp(service->cursor, "0") != 0;
@@ -370,7 +378,11 @@ static void write_denials(struct store_service *service, struct slice lines)
 	while (service->is_up && lines.n > 0) {
 		struct slice field = slice_cut(&lines, '\n');
 		struct slice value = slice_cut(&field, '\t');
+		at_end(buf_fini) struct buf line = { 0 };
+		struct denial denial;
 
+		if (!read_denial(&line, value, field, &denial))
+			continue;
 		send_script(service, script,
 			    (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key),
 					      field, value, slice_str(service->channel) },
@@ -489,6 +501,15 @@ static void write_anew(struct store_service *service)
 	compare(service);
 }
 
+/* The store may lack anything, and the gateway tells all that it has said of denials again. */
+static void catch_up(struct store_service *service)
+{
+	write_anew(service);
+	scan_anew(service);
+	service->is_news = true;
+	tell_news(service);
+}
+
 /* Another time than before: the store was emptied under its connections. */
 static void on_since(void *arg, const redisReply *reply)
 {
@@ -500,9 +521,7 @@ static void on_since(void *arg, const redisReply *reply)
 	snprintf(service->known_since, sizeof(service->known_since), "%.*s", SLICE_ARG(text));
 	if (known.n == 0 || !service->is_up)
 		return;
-	write_anew(service);
-	service->is_news = true; /* the gateway tells all denials again */
-	tell_news(service);
+	catch_up(service);
 }
 
 /* Since when the store has what it has; from now on, if it has nothing. */
@@ -533,10 +552,14 @@ static void on_refresh(struct timer *timer)
 
 	if (service->is_up)
 		note_since(service);
-	if (service->is_refused)
-		write_anew(service);
-	else
+	if (service->is_refused && service->is_up) {
+		service->is_refused = false;
+		catch_up(service);
+	} else {
+		service->is_refusal_told = false;
 		compare(service);
+		scan_denials(service);
+	}
 	timer_start(service->loop, timer, REFRESH_MS);
 }
 
@@ -740,10 +763,10 @@ static void on_announced(void *arg, struct slice message)
 			ask_who_has(service, message);
 	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
 		value = slice_cut(&message, '\t');
-		if (service->denials.len + value.n + message.n > DENIALS_BYTES_MAX)
+		if (service->denials.len > DENIALS_BYTES_MAX)
 			scan_anew(service);
 		else
-			append_denial(service, value, message);
+			take_denial(service, value, message);
 		tell_news(service);
 	}
 }
@@ -769,6 +792,8 @@ static void on_ask(struct store_service *service, const struct ipc_message *mess
 		remove_ended(service, message->texts[1]);
 		answer_word(service, id, service->is_up ? 200 : 503, "");
 	} else if (message->ask.kind == FETCH_STORE_DENY) {
+		if (message->texts[1].n == 0)
+			scan_anew(service);
 		write_denials(service, message->texts[1]);
 		answer_word(service, id, service->is_up ? 200 : 503, "");
 	} else if (message->ask.kind == FETCH_STORE_WATCH) {

@@ -24,7 +24,8 @@
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
 
-#define SAVING_MS 300                            /* changes within this time are written together */
+#define SAVING_MS 300 /* changes within this time are written together */
+#define STREAMS_BYTES_MAX ((size_t)16 * 1024 * 1024) /* that are read of one session: in one turn */
 #define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
 #define LINE_BEGIN "{\"id\":"
 #define LEG_BEGIN "{\"leg\":"
@@ -383,15 +384,16 @@ static void log_streams(const struct kept_session *one)
 static void read_streams(struct kept_session *one)
 {
 	struct session *session = one->client->session;
+	at_end(buf_fini) struct buf text = { 0 };
+	size_t bytes = 0;
 
-	LIST_FOREACH(node, &one->logs.logs) {
-		at_end(buf_fini) struct buf text = { 0 };
-
-		stream_log_read(container_of(node, struct stream_log, link), &text);
+	while (bytes < STREAMS_BYTES_MAX && stream_log_take(&one->logs, &text)) {
 		replay_store_read(&session->replay_store, &session->standalone, buf_slice(&text));
+		bytes += text.len;
+		text.len = 0;
 	}
-	log_streams(one);
 	stream_log_owner_fini(&one->logs);
+	log_streams(one);
 }
 
 struct kept_session *kept_session_new(struct client *client, struct slice id, struct slice params)

@@ -155,24 +155,24 @@ static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum
 		deny_list->observer->on_denial(deny_list->observer, issuer, by, name);
 }
 
-/* What was removed and is only remembered gives way. NULL: the list is full. */
-static struct denial *find_or_make(struct deny_list *deny_list, const struct statement *statement)
+/*
+ * What was removed, and is only remembered, gives way once others were told. NULL: there are `most`
+ * already, besides `spare` that will go.
+ */
+static struct denial *find_or_make(struct deny_list *deny_list, const struct statement *statement,
+				   size_t most, size_t spare)
 {
-	struct denial *denial;
+	struct denial *denial = find_entry(deny_list, statement);
 
-	deny_list_sweep(deny_list);
-	denial = find_entry(deny_list, statement);
 	if (denial != NULL)
 		return denial;
-	LIST_FOREACH_SAFE(node, &deny_list->entries) {
-		struct denial *other = container_of(node, struct denial, link);
-
-		if (deny_list->count < DENY_LIST_MAX)
+	LIST_EACH_SAFE(struct denial, other, &deny_list->entries, link) {
+		if (deny_list->count - spare < most)
 			break;
-		if (other->origin == DENIAL_ORDERED && other->is_lifted)
+		if (other->origin == DENIAL_ORDERED && other->is_lifted && !other->is_untold)
 			denials_remove_entry(deny_list, other);
 	}
-	return deny_list->count < DENY_LIST_MAX ? denials_make_entry(deny_list, statement) : NULL;
+	return deny_list->count - spare < most ? denials_make_entry(deny_list, statement) : NULL;
 }
 
 /* Later than what was known of it, whatever the clocks of other nodes say. */
@@ -189,9 +189,11 @@ static void note_order(const struct deny_list *deny_list, struct denial *denial)
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
 				   enum denial_by by, struct slice name, uint64_t until_ms)
 {
-	struct denial *denial =
-		find_or_make(deny_list, &(struct statement){ DENIAL_ORDERED, by, issuer, name });
+	struct denial *denial;
 
+	deny_list_sweep(deny_list);
+	denial = find_or_make(deny_list, &(struct statement){ DENIAL_ORDERED, by, issuer, name },
+			      DENY_LIST_MAX, 0);
 	if (denial == NULL)
 		return NULL;
 	denial->until_ms = until_ms;
@@ -221,7 +223,8 @@ const struct denial *deny_list_take(struct deny_list *deny_list, const struct de
 	CHECK(deny_list->is_shared);
 	if (denial == NULL ? order->until_ms <= clock_wall_ms() : !is_later(order, denial))
 		return NULL;
-	denial = find_or_make(deny_list, &statement);
+	deny_list_sweep(deny_list);
+	denial = find_or_make(deny_list, &statement, DENY_LIST_MAX - DENY_LIST_OWN, 0);
 	*is_full_r = denial == NULL;
 	if (denial == NULL)
 		return NULL;
@@ -284,9 +287,7 @@ bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum 
 
 	if (until_ms <= clock_wall_ms())
 		return true;
-	denial = find_entry(deny_list, &statement);
-	if (denial == NULL && deny_list->count - deny_list->unsure < DENY_LIST_MAX)
-		denial = denials_make_entry(deny_list, &statement);
+	denial = find_or_make(deny_list, &statement, DENY_LIST_MAX, deny_list->unsure);
 	/* If the configuration has an entry twice, the later time counts. */
 	if (denial != NULL && denial->configured_ms < until_ms)
 		denial->configured_ms = until_ms;

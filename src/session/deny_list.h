@@ -51,6 +51,7 @@ struct denial_marks {
 struct denial_marks *denial_marks_copy(const struct denial_marks *marks);
 
 #define DENY_LIST_MAX 10000
+#define DENY_LIST_OWN 1000 /* of those, left for the operator of this node and its configuration */
 
 struct denial {
 	struct list link; /* in the list of all entries, oldest first */
@@ -149,7 +150,7 @@ bool deny_list_remove(struct deny_list *deny_list, uint64_t number);
  * For a shared list: what the operator of another node has said at order->changed_ms about tokens of
  * this issuer with this name: they are denied until until_ms, or not any more (is_lifted). What was
  * said last counts, on all nodes. Notifies like deny_list_add. Returns the entry if that changed it;
- * NULL: it did not, or *is_full_r: there are DENY_LIST_MAX.
+ * NULL: it did not, or *is_full_r: there is no room for what others say.
  */
 const struct denial *deny_list_take(struct deny_list *deny_list, const struct denial *order,
 				    bool *is_full_r) must_check;

@@ -404,29 +404,34 @@ static void orders_here_are_later(void **state)
 	}
 }
 
-/* What was taken away, and is only remembered, takes no room. */
+/* What was taken away, and is only remembered, takes no room; nor can others take all of it. */
 static void what_was_taken_away_gives_way(void **state)
 {
+	const struct denial other = {
+		.issuer = ISSUER, .name = SLICE("bob"), .changed_ms = 1, .until_ms = FOR_GOOD
+	};
 	char name[32];
 	bool is_full = false;
 
 	deny_list.is_shared = true;
-	for (int i = 0; i < DENY_LIST_MAX; i++) {
+	for (int i = 0; i < DENY_LIST_MAX - DENY_LIST_OWN; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
-		assert_true(take(name, i == 7, 1000, FOR_GOOD));
+		assert_true(take(name, false, 1000, FOR_GOOD));
 	}
-	add(DENIAL_BY_SUB, "alice", FOR_GOOD);
-	assert_int_equal(deny_list.count, DENY_LIST_MAX);
-	assert_null(deny_list_take(&deny_list,
-				   &(struct denial){ .issuer = ISSUER,
-						     .name = SLICE_LIT("bob"),
-						     .changed_ms = 1,
-						     .until_ms = FOR_GOOD },
-				   &is_full));
+	assert_null(deny_list_take(&deny_list, &other, &is_full));
 	assert_true(is_full);
+	for (int i = 0; i < DENY_LIST_OWN; i++) {
+		snprintf(name, sizeof(name), "own%d", i);
+		add(DENIAL_BY_SUB, name, FOR_GOOD);
+	}
 	assert_null(deny_list_add(&deny_list, ISSUER, DENIAL_BY_SUB, SLICE_LIT("bob"), FOR_GOOD));
-	assert_true(take("alice", true, UINT64_C(1) << 50, FOR_GOOD));
-	assert_true(take("bob", false, 1000, FOR_GOOD));
+	assert_true(deny_list_remove(&deny_list, 1)); /* which others have not been told */
+	assert_null(deny_list_add(&deny_list, ISSUER, DENIAL_BY_SUB, SLICE_LIT("bob"), FOR_GOOD));
+	assert_true(take("n1", true, 1001, FOR_GOOD));
+	add(DENIAL_BY_SUB, "bob", FOR_GOOD);
+	assert_true(take("n2", true, 1001, FOR_GOOD));
+	CONFIGURE({ "alice", FOR_GOOD });
+	assert_non_null(find(&alice));
 	assert_int_equal(deny_list.count, DENY_LIST_MAX);
 }
 

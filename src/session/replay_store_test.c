@@ -391,16 +391,21 @@ static void next_begins(void)
 	stream_init(&next.own, loop, &conf.stream, &next.replay_store.budget);
 }
 
-static void next_reads(void)
+static void next_reads_more(void)
 {
-	next_begins();
-	LIST_FOREACH(node, &replay_store.caller->logs.logs) {
+	LIST_EACH(const struct stream_log, log, &replay_store.caller->logs.logs, link) {
 		at_end(buf_fini) struct buf text = { 0 };
 
-		stream_log_read(container_of(node, struct stream_log, link), &text);
+		stream_log_read(log, &text);
 		assert_true(slice_is_equal(stream_log_name(buf_slice(&text)), SLICE_LIT("n")));
 		replay_store_read(&next.replay_store, &next.own, buf_slice(&text));
 	}
+}
+
+static void next_reads(void)
+{
+	next_begins();
+	next_reads_more();
 }
 
 static void next_ends(void)
@@ -507,6 +512,56 @@ static void another_gateway_goes_on(void **state)
 	stored_stream_unref(&primed);
 	stored_stream_unref(&batch);
 	stored_stream_unref(&unseen);
+}
+
+/* Also what is taken of a stream that has ended; what was read is in logs again. */
+static void what_has_ended_is_taken_later(void **state)
+{
+	struct stored_stream *stored;
+
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	stored = open_seen("1");
+	push(&stored->stream, STREAM_NOTIFICATION, "one");
+	push(&stored->stream, STREAM_RESPONSE, "two");
+	stored_stream_finish(stored, REASON_DONE);
+	take(&stored->stream, 1);
+	next_begins();
+	next.store.logs = &logs;
+	next_reads_more();
+	replay_store_log(&next.replay_store, &next.own, SLICE_LIT("n"));
+	assert_int_equal(logs.count, 4);
+	next_has_stored(1, "1:{} 2:one two ");
+	next_ends();
+	assert_int_equal(logs.count, 2);
+	stored_stream_unref(&stored);
+}
+
+/* If a stream's log was lost, none of its numbers is given again; nor is that of a stream. */
+static void numbers_are_not_given_twice(void **state)
+{
+	struct stored_stream *stored, *later;
+
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	push(&own, STREAM_NOTIFICATION, "one");
+	take(&own, 1);
+	stored = open_seen("1");
+	stored_stream_finish(stored, REASON_DONE);
+	stream_log_free(&own.log);
+	next_reads();
+	replay_store_log(&next.replay_store, &next.own, SLICE_LIT("n"));
+	assert_true(next.own.taken > 1000);
+	later = replay_store_open(&next.replay_store, SLICE_LIT("2"), true);
+	assert_true(later->number > 1000);
+	stored_stream_finish(later, REASON_DONE);
+	stored_stream_unref(&later);
+	next_ends();
+	/* It is in a log again with the next occasion. */
+	replay_store_log(&replay_store, &own, SLICE_LIT("n"));
+	assert_non_null(own.log);
+	next_reads();
+	next_has(&next.own, "1:one ");
+	next_ends();
+	stored_stream_unref(&stored);
 }
 
 /* What is forgotten here, or was dropped, the next gateway does not have either; nobody finds a log then. */
@@ -679,6 +734,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(renewed_age_goes_for_ended_streams, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(another_gateway_goes_on, setup_logs, teardown_logs),
+		cmocka_unit_test_setup_teardown(what_has_ended_is_taken_later, setup_logs,
+						teardown_logs),
+		cmocka_unit_test_setup_teardown(numbers_are_not_given_twice, setup_logs,
+						teardown_logs),
 		cmocka_unit_test_setup_teardown(logs_end_with_their_streams, setup_logs,
 						teardown_logs),
 		cmocka_unit_test_setup_teardown(logs_say_what_is, setup_logs, teardown_logs),

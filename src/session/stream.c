@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References to messages, in one list per kind, so that what has to go first when the stream is
- * full is found at once; numbers record the order of arrival. Each step costs the same, however
- * many messages wait: a flood from one client's server must not slow down the others.
+ * References to messages, in one list per kind, so that what has to go first when the stream is full is found at once; numbers record
+ * the order of arrival. Each step costs the same, however many messages wait: one client's flood must not slow down the others.
  */
 #include "session/stream.h"
 
@@ -90,10 +89,7 @@ static uint64_t stream_caller(const struct stream *stream)
 	return (uintptr_t)budget;
 }
 
-/*
- * The least important kind of which the stream can give up a message. Kept messages go oldest
- * first.
- */
+/* The least important kind of which the stream can give up a message. Kept messages go oldest first. */
 static enum stream_kind stream_find_rank(const struct stream *stream)
 {
 	enum stream_kind rank = STREAM_KINDS;
@@ -127,8 +123,7 @@ static void stream_update_rank(struct stream *stream)
 }
 
 /*
- * parent is borrowed for the budget's life, or NULL. If it has callers, this is the budget of one. All streams must have left the budget before
- * its end.
+ * parent is borrowed for the budget's life, or NULL. If it has callers, this is the budget of one. All streams must leave it before its end.
  */
 static void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
 			       struct stream_budget *parent)
@@ -226,11 +221,14 @@ static void stream_write(const struct stream *stream, struct buf *out)
 		buf_append_str(out, "ended\n");
 }
 
-/* Short again: what is over is left out. */
-static void stream_shorten_log(struct stream *stream)
+/* What is over is left out, if it is too much. */
+static void stream_limit_log(struct stream *stream)
 {
 	at_end(buf_fini) struct buf text = { 0 };
 
+	if (stream->log == NULL ||
+	    stream->log->size <= LOG_SLACK_BYTES + 2 * (stream->bytes + stream->kept_bytes))
+		return;
 	stream_log_read(stream->log, &text);
 	CHECK(stream->log_head > 0 && stream->log_head <= text.len);
 	text.len = stream->log_head;
@@ -251,9 +249,7 @@ static void printf_like(3, 4)
 	vsnprintf(head, sizeof(head), format, args);
 	va_end(args);
 	stream_log_append(&stream->log, slice_str(head), text);
-	if (stream->log != NULL &&
-	    stream->log->size > LOG_SLACK_BYTES + 2 * (stream->bytes + stream->kept_bytes))
-		stream_shorten_log(stream);
+	stream_limit_log(stream);
 }
 
 /* Removes the event from those that wait. */
@@ -339,8 +335,8 @@ static void stream_forget_oldest(struct stream *stream)
 }
 
 /*
- * If the stream can be resumed, the last kept message stays: it is the response, if that has been
- * taken. Messages that the reader has yet to get stay, too.
+ * If the stream can be resumed, the last kept message stays: it is the response, if that has been taken. So do those that the reader has
+ * yet to get.
  */
 static void stream_trim(struct stream *stream)
 {
@@ -378,6 +374,7 @@ static void stream_forget_old(struct stream *stream)
 {
 	stream_trim(stream);
 	stream_update_rank(stream);
+	stream_limit_log(stream);
 }
 
 void stream_fini(struct stream *stream)
@@ -468,9 +465,8 @@ static void stream_forget_kept(struct stream *stream)
 }
 
 /*
- * Gives up one message of the stream's rank, or detaches the reader that still needs it. A waiting
- * message is dropped only if the reader does not take it now; if it does, a message that was sent
- * can go instead.
+ * Gives up one message of the stream's rank, or detaches the reader that still needs it. One that waits is dropped only if the reader
+ * does not take it now; if it does, a message that was sent can go instead.
  */
 static void stream_give_up(struct stream *stream)
 {
@@ -681,9 +677,8 @@ bool stream_is_full(const struct stream *stream)
 /* ---- streams kept for a reconnect ---- */
 
 /*
- * One list per session. The streams' budgets bound the bytes, by dropping messages; this file
- * bounds the number and the age of ended streams. A stream that a connection still reads stays
- * alive until it has been read.
+ * One list per session. The streams' budgets bound the bytes, by dropping messages; what follows bounds the number and the age of
+ * ended streams. A stream that a connection still reads stays alive until it has been read.
  */
 
 /* How often, per replay age, old messages of idle streams are looked for. */
@@ -930,8 +925,8 @@ static void stored_stream_log(struct stored_stream *stored)
 			 stored_stream_request_id(stored));
 }
 
-struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id,
-					bool is_known)
+static struct stored_stream *open_stored(struct replay_store *replay_store, struct slice request_id,
+					 bool is_known)
 {
 	struct stored_stream *stored =
 		stored_stream_make(replay_store->caller, &replay_store->budget, request_id);
@@ -942,6 +937,14 @@ struct stored_stream *replay_store_open(struct replay_store *replay_store, struc
 	stored->number = ++replay_store->last_number;
 	stored->is_known = is_known;
 	list_append(&replay_store->streams, &stored->link);
+	return stored;
+}
+
+struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id,
+					bool is_known)
+{
+	struct stored_stream *stored = open_stored(replay_store, request_id, is_known);
+
 	if (replay_store->name_length > 0)
 		stored_stream_log(stored);
 	return stored;
@@ -1025,16 +1028,24 @@ void stored_stream_unref(struct stored_stream **stored)
 
 /* ---- for another gateway ---- */
 
-void replay_store_log(struct replay_store *replay_store, struct stream *own, struct slice name)
+static void set_name(struct replay_store *replay_store, struct slice name)
 {
 	CHECK(name.n > 0 && name.n <= sizeof(replay_store->name));
-	if (replay_store->name_length > 0)
-		return;
 	memcpy(replay_store->name, name.p, name.n);
 	replay_store->name_length = name.n;
-	stream_start_log(own, replay_store, 0, true, slice_of(NULL, 0));
+}
+
+void replay_store_log(struct replay_store *replay_store, struct stream *own, struct slice name)
+{
+	/* It was read, but for its own stream: no number of that is given twice. */
+	if (replay_store->name_length > 0 && own->log == NULL && own->taken == 0)
+		own->taken = replay_store->last_number;
+	set_name(replay_store, name);
+	if (own->log == NULL)
+		stream_start_log(own, replay_store, 0, true, no_text);
 	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link)
-		stored_stream_log(stored);
+		if (stored->stream.log == NULL)
+			stored_stream_log(stored);
 }
 
 /* A number, with the space behind it. */
@@ -1059,7 +1070,7 @@ static struct stream *open_logged(struct replay_store *replay_store, struct stre
 	replay_store->epoch = (uint32_t)epoch;
 	if (number == 0)
 		return own->last_number == 0 && own->taken == 0 ? own : NULL;
-	*stored_r = replay_store_open(replay_store, line, is_known != 0);
+	*stored_r = open_stored(replay_store, line, is_known != 0);
 	(*stored_r)->number = number;
 	return &(*stored_r)->stream;
 }
@@ -1160,22 +1171,28 @@ static void answer_lost_call(struct stored_stream *stored)
 
 void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice text)
 {
+	struct slice name = stream_log_name(text);
 	struct stored_stream *stored = NULL;
-	struct stream *stream = open_logged(replay_store, own, slice_cut(&text, '\n'), &stored);
-	bool is_ended = false;
+	bool is_ended = false, is_named = name.n > 0 && name.n <= sizeof(replay_store->name);
+	struct slice line = slice_cut(&text, '\n');
+	struct stream *stream = is_named ? open_logged(replay_store, own, line, &stored) : NULL;
 
 	if (stream == NULL)
 		return;
-	CHECK(replay_store->name_length == 0 && stream->reader == NULL);
-	while (text.n > 0 && !is_ended)
-		is_ended = read_line(stream, slice_cut(&text, '\n'));
+	CHECK(stream->reader == NULL && stream->log == NULL);
+	while (text.n > 0) /* what had ended may have been taken later */
+		is_ended |= read_line(stream, slice_cut(&text, '\n'));
 	settle_waiting(stream);
-	if (stored == NULL)
+	set_name(replay_store, name);
+	/* Behind all numbers that the gateway before may have given. */
+	replay_store->last_number = clock_wall_ms();
+	if (stored == NULL) {
+		stream_start_log(own, replay_store, 0, true, no_text);
 		return;
+	}
+	stored_stream_log(stored);
 	if (!is_ended)
 		answer_lost_call(stored);
 	stored_stream_finish(stored, REASON_DONE);
 	stored_stream_unref(&stored);
-	/* Behind all numbers that the gateway before may have given. */
-	replay_store->last_number = clock_wall_ms();
 }

@@ -223,6 +223,18 @@ void stream_log_read(const struct stream_log *log, struct buf *out)
 		(void)!stream_log_file_read(log->logs->file, log->first, 0, out);
 }
 
+bool stream_log_take(struct stream_log_owner *owner, struct buf *out)
+{
+	struct stream_log *log;
+
+	if (list_is_empty(&owner->logs))
+		return false;
+	log = container_of(owner->logs.next, struct stream_log, link);
+	stream_log_read(log, out);
+	free_log(log);
+	return true;
+}
+
 void stream_log_free(struct stream_log **holder)
 {
 	if (*holder == NULL)
@@ -233,9 +245,12 @@ void stream_log_free(struct stream_log **holder)
 
 /* ---- what the gateway before has left ---- */
 
+/* Each page is looked at once: whoever left the file may have chained them as he liked. */
+enum page_use { PAGE_UNSEEN, PAGE_LOOKED_AT, PAGE_TAKEN, PAGE_SPENT };
+
 struct found {
 	struct stream_logs *logs;
-	unsigned char *is_taken; /* of each page */
+	unsigned char *uses; /* of each page */
 	stream_log_found_fn *on_found;
 	void *arg;
 };
@@ -249,8 +264,8 @@ static bool is_whole(const struct found *found, uint32_t first, size_t size, uin
 
 	if (size == 0 || size > STREAM_LOG_BYTES_MAX)
 		return false;
-	while (page < file->used && !found->is_taken[page]) {
-		found->is_taken[page] = 2; /* by this one */
+	while (page < file->used && found->uses[page] == PAGE_UNSEEN) {
+		found->uses[page] = PAGE_LOOKED_AT;
 		*last_r = page;
 		if (++count == pages_for(size))
 			return true;
@@ -260,12 +275,12 @@ static bool is_whole(const struct found *found, uint32_t first, size_t size, uin
 }
 
 /* Of the pages that is_whole has looked at. */
-static void settle(const struct found *found, uint32_t first, bool is_taken)
+static void settle(const struct found *found, uint32_t first, enum page_use use)
 {
 	uint32_t page = first;
 
-	while (page < found->logs->file->used && found->is_taken[page] == 2) {
-		found->is_taken[page] = is_taken;
+	while (page < found->logs->file->used && found->uses[page] == PAGE_LOOKED_AT) {
+		found->uses[page] = (unsigned char)use;
 		page = found->logs->file->next[page];
 	}
 }
@@ -306,12 +321,12 @@ static void read_all(struct found *found)
 			logs->generation = (uint32_t)(mark >> 32);
 		is_taken = is_whole(found, page, stream_log_size_of(mark), &last) &&
 			   take_over(found, page, mark, last);
-		settle(found, page, is_taken);
+		settle(found, page, is_taken ? PAGE_TAKEN : PAGE_SPENT);
 		if (!is_taken)
 			logs->file->marks[page] = 0;
 	}
 	for (uint32_t page = 0; page < logs->file->used; page++)
-		if (!found->is_taken[page])
+		if (found->uses[page] != PAGE_TAKEN)
 			buf_append(&logs->free, &page, sizeof(page));
 }
 
@@ -327,9 +342,9 @@ void stream_logs_open(struct stream_logs *logs, int fd, stream_log_found_fn *on_
 		return;
 	logs->file = map;
 	if (logs->file->form == STREAM_LOG_FORM && logs->file->used <= STREAM_LOG_PAGES) {
-		found.is_taken = mem_zalloc(STREAM_LOG_PAGES);
+		found.uses = mem_zalloc(STREAM_LOG_PAGES);
 		read_all(&found);
-		free(found.is_taken);
+		free(found.uses);
 	}
 	if (logs->count == 0)
 		forget_all(logs);

@@ -102,6 +102,8 @@ void stream_log_append(struct stream_log **holder, struct slice head, struct sli
 void stream_log_replace(struct stream_log **holder, struct slice text);
 /* Appends its text to `out`. */
 void stream_log_read(const struct stream_log *log, struct buf *out);
+/* Appends the text of this owner's oldest log to `out`, and frees it. False: he has none. */
+bool stream_log_take(struct stream_log_owner *owner, struct buf *out);
 /* Accepts a pointer to NULL; sets it to NULL. */
 void stream_log_free(struct stream_log **holder);
 

@@ -236,9 +236,8 @@ def streams_outlive_the_gateway(t):
     seen = done.last_id
     eq(done.next()["params"]["progress"], 2)
     done.final()
-    lost = s.start_do(["progress", 1], ["notify", NOTES[2]], ["sleep", 60], token="u")
+    lost = s.start_do(["notify", NOTES[2]], ["progress", 1], ["sleep", 60], token="u")
     eq(lost.next()["params"]["progress"], 1)
-    s.ask("ping")
     for _ in range(2):
         kill_gateway(t)
         again = s.resume(seen)

@@ -296,14 +296,18 @@ def the_last_order_about_a_token_counts(t, store):
     store.start()
     for name in "ab":
         wait_for(lambda: denials.has(name) == ["bob"], 10, "both orders hold at %s" % name)
-    denials.add("a", "alice", for_s=2)
+    def written():
+        return store.ask("EVAL", "return tostring(#redis.call('HKEYS', 'mcpgated:denials'))", "0")
+
+    denials.add("a", "alice")
     wait_for(lambda: denials.has("b") == ["alice", "bob"], 5, "once more")
     store.ask("FLUSHALL")
-    wait_for(lambda: store.ask("EVAL", "return tostring(#redis.call('HKEYS', 'mcpgated:denials'))", "0") == "2", 20, "written anew")
-    wait_for(lambda: denials.has("b") == ["bob"], 10, "over")
+    wait_for(lambda: written() == "2", 20, "written anew")
+    denials.add("b", "alice", for_s=1)
+    wait_for(lambda: denials.has("a") == ["bob"], 10, "over")
     nodes.begin("c")
     wait_for(lambda: denials.has("c") == ["bob"], 5, "those in force")
-    wait_for(lambda: store.ask("EVAL", "return tostring(#redis.call('HKEYS', 'mcpgated:denials'))", "0") == "1", 5, "it is gone")
+    wait_for(lambda: written() == "1", 5, "it is gone")
 
 
 @with_store
