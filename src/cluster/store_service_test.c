@@ -594,8 +594,9 @@ static void denials_in_the_store_are_read(void **state)
 	store_accepts();
 	TURN_UNTIL(has_order(&world.commands));
 	assert_string_equal(word(&world.commands, 2), "0");
-	answers(&world.commands, "*2\r\n$2\r\n77\r\n*6\r\n$1\r\nx\r\n$1\r\ny\r\n$28\r\n" ALICE "\r\n$39\r\n" DENIED
-				 "\r\n$26\r\n" BOB "\r\n$39\r\n" EXPIRED "\r\n");
+	answers(&world.commands,
+		"*2\r\n$2\r\n77\r\n*6\r\n$1\r\nx\r\n$1\r\ny\r\n$28\r\n" ALICE "\r\n$39\r\n" DENIED
+		"\r\n$26\r\n" BOB "\r\n$39\r\n" EXPIRED "\r\n");
 	TURN_UNTIL(has_order(&world.commands));
 	assert_non_null(strstr(word(&world.commands, 1), "HDEL"));
 	assert_string_equal(word(&world.commands, 4), "x");

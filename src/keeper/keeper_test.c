@@ -1841,8 +1841,8 @@ static void put_next(const char *first, const char *then)
 static void another_program_takes_over(void **state)
 {
 	static const char *const left[] = {
-		" denials", " pipes", " streams", " seal",    "reaper ", "listener ",
-		"program ", "old ",   "path ",    "sessions", "pins",
+		" denials", " pipes", " stream_logs", " seal",    "reaper ", "listener ",
+		"program ", "old ",   "path ",        "sessions", "pins",
 	};
 	bool is_left[ARRAY_LEN(left)] = { false };
 	const char *line;
