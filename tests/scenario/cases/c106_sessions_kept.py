@@ -201,7 +201,7 @@ def streams_of_before(t):
     s.do(["notify", "notifications/tools/list_changed"], ["text", "x"])
     eq(stream.next()["method"], "notifications/tools/list_changed")
     last = stream.last_id
-    call = s.start_do(["progress", 1], ["sleep", 1], token="t")
+    call = s.start_do(["progress", 1], ["sleep", 1], ["text", "x"], token="t")
     eq(call.next()["method"], "notifications/progress")
     daemons.again()
     daemons.move(s)
