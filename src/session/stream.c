@@ -168,7 +168,6 @@ static void stream_set_budget(struct stream *stream, struct stream_budget *budge
  */
 
 static const struct slice no_text;
-
 #define LOG_SLACK_BYTES 4096 /* a log may have so much more than twice what it says */
 
 static void write_kept(const struct stream *stream, struct buf *out)
@@ -236,6 +235,26 @@ static void stream_limit_log(struct stream *stream)
 	stream_log_replace(&stream->log, buf_slice(&text));
 }
 
+/* What it has, and all that follows, is in a log from now on. */
+static void stream_start_log(struct stream *stream, const struct replay_store *replay_store,
+			     uint64_t number, bool is_known, struct slice request_id)
+{
+	at_end(buf_fini) struct buf text = { 0 };
+
+	CHECK(stream->log == NULL && replay_store->name_length > 0);
+	stream->logged_by = NULL;
+	stream_log_new(replay_store->store->logs, &replay_store->caller->logs, &stream->log);
+	if (stream->log == NULL)
+		return;
+	buf_printf(&text, "of %.*s %" PRIu32 " %" PRIu64 " %d ", (int)replay_store->name_length,
+		   replay_store->name, replay_store->epoch, number, is_known);
+	buf_append_slice(&text, request_id);
+	buf_append_char(&text, '\n');
+	stream->log_head = text.len;
+	stream_write(stream, &text);
+	stream_log_replace(&stream->log, buf_slice(&text));
+}
+
 /* A line, with this text at its end. */
 static void printf_like(3, 4)
 	stream_note(struct stream *stream, struct slice text, const char *format, ...)
@@ -243,8 +262,11 @@ static void printf_like(3, 4)
 	char head[64];
 	va_list args;
 
-	if (stream->log == NULL)
+	if (stream->log == NULL) {
+		if (stream->logged_by != NULL)
+			stream_start_log(stream, stream->logged_by, 0, true, no_text);
 		return;
+	}
 	va_start(args, format);
 	vsnprintf(head, sizeof(head), format, args);
 	va_end(args);
@@ -681,8 +703,7 @@ bool stream_is_full(const struct stream *stream)
  * ended streams. A stream that a connection still reads stays alive until it has been read.
  */
 
-/* How often, per replay age, old messages of idle streams are looked for. */
-#define SWEEPS_PER_AGE 4
+#define SWEEPS_PER_AGE 4 /* how often old messages of idle streams are looked for */
 
 static void store_on_sweep(struct timer *timer)
 {
@@ -730,7 +751,6 @@ static struct store_caller *store_get_caller(struct store *store, uint64_t numbe
 	return caller;
 }
 
-/* Accepts a pointer to NULL; sets the pointer to NULL. */
 static void store_caller_unref(struct store_caller **caller)
 {
 	struct store_caller *c = *caller;
@@ -893,25 +913,6 @@ struct stored_stream *stored_stream_new(struct store *store, uint64_t caller)
 	return stored;
 }
 
-/* What it has, and all that follows, is in a log from now on. */
-static void stream_start_log(struct stream *stream, const struct replay_store *replay_store,
-			     uint64_t number, bool is_known, struct slice request_id)
-{
-	at_end(buf_fini) struct buf text = { 0 };
-
-	CHECK(stream->log == NULL && replay_store->name_length > 0);
-	stream_log_new(replay_store->store->logs, &replay_store->caller->logs, &stream->log);
-	if (stream->log == NULL)
-		return;
-	buf_printf(&text, "of %.*s %" PRIu32 " %" PRIu64 " %d ", (int)replay_store->name_length,
-		   replay_store->name, replay_store->epoch, number, is_known);
-	buf_append_slice(&text, request_id);
-	buf_append_char(&text, '\n');
-	stream->log_head = text.len;
-	stream_write(stream, &text);
-	stream_log_replace(&stream->log, buf_slice(&text));
-}
-
 static struct slice stored_stream_request_id(const struct stored_stream *stored)
 {
 	return slice_of(stored->request_id, stored->request_id_length);
@@ -1041,7 +1042,8 @@ void replay_store_log(struct replay_store *replay_store, struct stream *own, str
 	if (replay_store->name_length > 0 && own->log == NULL && own->taken == 0)
 		own->taken = replay_store->last_number;
 	set_name(replay_store, name);
-	if (own->log == NULL)
+	own->logged_by = own->log == NULL ? replay_store : NULL;
+	if (own->log == NULL && own->count + own->kept_count > 0)
 		stream_start_log(own, replay_store, 0, true, no_text);
 	LIST_EACH(struct stored_stream, stored, &replay_store->streams, link)
 		if (stored->stream.log == NULL)
@@ -1186,10 +1188,10 @@ void replay_store_read(struct replay_store *replay_store, struct stream *own, st
 	set_name(replay_store, name);
 	/* Behind all numbers that the gateway before may have given. */
 	replay_store->last_number = clock_wall_ms();
-	if (stored == NULL) {
+	if (stored == NULL)
 		stream_start_log(own, replay_store, 0, true, no_text);
+	if (stored == NULL)
 		return;
-	}
 	stored_stream_log(stored);
 	if (!is_ended)
 		answer_lost_call(stored);

@@ -64,6 +64,8 @@ struct stream_budget {
 };
 #define STREAM_BUDGETS 3 /* of a session, of its caller, of all */
 
+struct replay_store;
+
 struct stream_share {
 	struct list link; /* in a list of the budget */
 	struct stream *stream;
@@ -115,8 +117,9 @@ struct stream {
 	struct task wake;
 	enum stream_state state;
 	enum reason end_reason; /* once it has ended */
-	struct stream_log *log; /* NULL: it is not for another gateway */
-	size_t log_head;        /* bytes of its first line */
+	struct stream_log *log; /* NULL: it is not for another gateway, or has had nothing yet: */
+	const struct replay_store *logged_by; /* whose own stream it then is; or NULL */
+	size_t log_head;                      /* bytes of its first line */
 };
 
 /* Borrows conf and budget for the stream's life. */
