@@ -1434,6 +1434,44 @@ static void gateway_that_does_not_listen_is_not_heard(void **state)
 	stop_and_expect(0);
 }
 
+#define JUDGED 100
+
+/* It asks about connections, over and over. */
+static int gateway_asks(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX], ends[2];
+	struct error err;
+
+	(void)config, (void)listeners, (void)count;
+	for (uint64_t i = 1; i <= JUDGED; i++) {
+		struct ipc_message message = { .type = IPC_JUDGE,
+					       .judge.question = i,
+					       .fd_count = 1 };
+
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+			return 9;
+		message.fds[0] = ends[0];
+		if (ipc_send(keeper_fd, &message, &err) < 0)
+			return 9;
+		close(ends[0]);
+		message = hear(keeper_fd, fds);
+		if (message.type != IPC_JUDGED || message.judged.question != i)
+			return 9;
+		close(ends[1]);
+	}
+	say("asked\n");
+	return serve_until_drain(keeper_fd);
+}
+
+/* SEC-61: the keeper keeps nothing of what it was asked about. */
+static void connections_that_were_judged_are_closed(void **state)
+{
+	start(gateway_asks, "");
+	assert_string_equal(next_line(), "asked");
+	assert_true(count_descriptors("") < JUDGED);
+	stop_and_expect(0);
+}
+
 /* A packet that is no message, with many descriptors. */
 static void send_raw(int keeper_fd, const int *fds, size_t count)
 {
@@ -2219,6 +2257,7 @@ int main(int argc, char **argv)
 		TEST(child_outlives_the_gateway),
 		TEST(each_gateway_has_the_same_key),
 		TEST(no_descriptor_is_left_of_a_gateway),
+		TEST(connections_that_were_judged_are_closed),
 		TEST(gateway_that_always_dies_ends_the_daemon),
 		TEST(stop_between_two_gateways),
 		TEST(gateway_that_does_not_listen_is_not_heard),
