@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzer of the lines in which sessions are kept. The input follows the id and the owner of a session, and is the rest of
- * the text. What must hold: the session is found only if all of its line can be used; what its client gets is within the
- * bounds; when it is written again, and read again, it is the same.
+ * Fuzzer of the lines in which sessions are kept, and of the logs of their streams. The input follows the id and the owner of
+ * a session, and is the rest of the text. What must hold: the session is found only if all of its line can be used; what its
+ * client gets is within the bounds; when it is written again, and read again, it is the same. The input is also all that
+ * follows the name in a log.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,9 +34,16 @@ static const struct deny_watcher_ops watcher_ops = { .on_denied = on_denied };
 
 static void begin(void)
 {
-	static const struct session_conf conf = { .max_sessions = 1,
-						  .max_age_ms = 1000,
-						  .idle_ms = 1000 };
+	static const struct session_conf conf = {
+		.max_sessions = 1,
+		.max_age_ms = 1000,
+		.idle_ms = 1000,
+		.store = { .stream = { .max_bytes = 300,
+				       .replay_events = 4,
+				       .replay_age_ms = 1000 },
+			   .session_bytes = 1000,
+			   .total_bytes = 2000 },
+	};
 	struct error err;
 
 	loop = loop_new(&err);
@@ -46,6 +54,33 @@ static void begin(void)
 	CHECK(file != MAP_FAILED);
 	sessions = &router.sessions;
 	session_set_init(sessions, loop, &conf);
+}
+
+static void begin_streams(struct session *session)
+{
+	replay_store_init(&session->replay_store, &sessions->store, 1);
+	stream_init(&session->standalone, loop, &sessions->conf.store.stream,
+		    &session->replay_store.budget);
+}
+
+static void end_streams(struct session *session)
+{
+	stream_fini(&session->standalone);
+	replay_store_fini(&session->replay_store);
+}
+
+static void read_log(struct slice data)
+{
+	struct session session = { .set = sessions };
+	at_end(buf_fini) struct buf text = { 0 };
+
+	buf_append_str(&text, "of n ");
+	buf_append_slice(&text, data);
+	begin_streams(&session);
+	replay_store_read(&session.replay_store, &session.standalone, buf_slice(&text));
+	CHECK(session.standalone.taken >= session.standalone.kept_count);
+	CHECK(session.standalone.kept_count <= 4 && session.replay_store.finished_count <= 1);
+	end_streams(&session);
 }
 
 static void end_set(struct kept_sessions *kept)
@@ -68,6 +103,7 @@ static bool go_round(struct slice text, struct buf *out)
 
 	memcpy(halves_begin(file, KEPT_SESSIONS_TEXT_BYTES), text.p, text.n);
 	halves_end(file, KEPT_SESSIONS_TEXT_BYTES, text.n);
+	begin_streams(&session);
 	kept_sessions_init(kept, loop);
 	kept_sessions_open(kept, NULL, fd, true, &sessions->conf);
 	deny_watcher_init(&session.deny_watcher, &watcher_ops);
@@ -84,6 +120,7 @@ static bool go_round(struct slice text, struct buf *out)
 		session_forget_marks(&session);
 		text_set_fini(&client.subscriptions);
 	}
+	end_streams(&session);
 	end_set(kept);
 	return one != NULL;
 }
@@ -95,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (loop == NULL)
 		begin();
+	read_log(slice_of((const char *)data, size));
 	buf_append_slice(&text, first);
 	kept_session_name(&text, id, &sessions->principals.anonymous);
 	buf_append(&text, data, size);
