@@ -53,9 +53,7 @@ void cluster_tell_denials(struct cluster *cluster)
 
 	if (cluster->client == NULL || !cluster->is_up || inquiry_is_running(&cluster->deny))
 		return;
-	LIST_FOREACH(node, &cluster->router->sessions.deny_list.entries) {
-		struct denial *denial = container_of(node, struct denial, link);
-
+	LIST_EACH(struct denial, denial, &cluster->router->sessions.deny_list.entries, link) {
 		if (!denial->is_untold || lines.len > STORE_LINES_BYTES_MAX)
 			continue;
 		denial->is_untold = false;

@@ -279,19 +279,6 @@ static void remove_record(struct store_service *service, struct slice id)
 
 /* ---- denials ---- */
 
-/* What VALUE and FIELD say; false: nothing that a node would believe. */
-static bool read_denial(struct buf *line, struct slice value, struct slice field,
-			struct denial *denial_r)
-{
-	if (value.n + field.n > DENIAL_LINE_MAX)
-		return false;
-	buf_append_slice(line, value);
-	buf_append_char(line, '\t');
-	buf_append_slice(line, field);
-	return memchr(line->data, '\n', line->len) == NULL &&
-	       denial_line_read(buf_slice(line), denial_r);
-}
-
 /* It has expired, or nobody believes it. */
 static void remove_denial(struct store_service *service, struct slice field, struct slice value)
 {
@@ -309,7 +296,10 @@ static void take_denial(struct store_service *service, struct slice value, struc
 	at_end(buf_fini) struct buf line = { 0 };
 	struct denial denial;
 
-	if (read_denial(&line, value, field, &denial) && denial.until_ms > clock_wall_ms())
+	buf_append_slice(&line, value);
+	buf_append_char(&line, '\t');
+	buf_append_slice(&line, field);
+	if (denial_line_read(buf_slice(&line), &denial) && denial.until_ms > clock_wall_ms())
 		buf_printf(&service->denials, "denial %.*s\n", SLICE_ARG(buf_slice(&line)));
 	else if (service->is_up)
 		remove_denial(service, field, value);
@@ -376,13 +366,12 @@ static void write_denials(struct store_service *service, struct slice lines)
 		"return 1";
 
 	while (service->is_up && lines.n > 0) {
-		struct slice field = slice_cut(&lines, '\n');
-		struct slice value = slice_cut(&field, '\t');
-		at_end(buf_fini) struct buf line = { 0 };
+		struct slice field = slice_cut(&lines, '\n'), value;
 		struct denial denial;
 
-		if (!read_denial(&line, value, field, &denial))
+		if (!denial_line_read(field, &denial))
 			continue;
+		value = slice_cut(&field, '\t');
 		send_script(service, script,
 			    (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key),
 					      field, value, slice_str(service->channel) },

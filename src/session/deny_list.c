@@ -240,11 +240,8 @@ const struct denial *deny_list_take(struct deny_list *deny_list, const struct de
 void deny_list_untell(struct deny_list *deny_list)
 {
 	CHECK(deny_list->is_shared);
-	LIST_FOREACH(node, &deny_list->entries) {
-		struct denial *denial = container_of(node, struct denial, link);
-
+	LIST_EACH(struct denial, denial, &deny_list->entries, link)
 		denial->is_untold = denial->origin == DENIAL_ORDERED;
-	}
 }
 
 void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub)

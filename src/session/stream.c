@@ -1144,14 +1144,12 @@ static bool read_line(struct stream *stream, struct slice line)
 /* What a server asked can only be answered by way of the gateway that has passed it on. */
 static void settle_waiting(struct stream *stream)
 {
-	struct stream_event *event;
-
-	while ((event = stream_first(stream, STREAM_REQUEST)) != NULL)
+	LIST_DRAIN(struct stream_event, event, &stream->events[STREAM_REQUEST], link)
 		stream_remove(stream, event);
 	map_fini(&stream->by_key);
 	for (int kind = 0; kind < STREAM_KINDS; kind++)
-		LIST_EACH(struct stream_event, waiting, &stream->events[kind], link)
-			waiting->key = 0;
+		LIST_EACH(struct stream_event, event, &stream->events[kind], link)
+			event->key = 0;
 	stream_update_rank(stream);
 }
 
@@ -1188,10 +1186,10 @@ void replay_store_read(struct replay_store *replay_store, struct stream *own, st
 	set_name(replay_store, name);
 	/* Behind all numbers that the gateway before may have given. */
 	replay_store->last_number = clock_wall_ms();
-	if (stored == NULL)
+	if (stored == NULL) {
 		stream_start_log(own, replay_store, 0, true, no_text);
-	if (stored == NULL)
 		return;
+	}
 	stored_stream_log(stored);
 	if (!is_ended)
 		answer_lost_call(stored);

@@ -151,8 +151,8 @@ void stream_log_owner_init(struct stream_log_owner *owner)
 
 void stream_log_owner_fini(struct stream_log_owner *owner)
 {
-	while (!list_is_empty(&owner->logs))
-		free_log(container_of(owner->logs.next, struct stream_log, link));
+	LIST_DRAIN(struct stream_log, log, &owner->logs, link)
+		free_log(log);
 	CHECK(owner->pages == 0);
 }
 
