@@ -223,6 +223,40 @@ static void what_needs_claims_is_not_tried(void **state)
 	servers[1].conf.claims.count = 0;
 }
 
+/* systemd means the process that it has started, if it says so. REL-52 */
+static void the_watchdog_is_of_one_process(void **state)
+{
+	char own[16];
+	const struct {
+		const char *usec, *pid;
+		uint64_t expected;
+	} rows[] = {
+		{ "30000000", NULL, 15000 },
+		{ "30000000", own, 15000 },
+		{ "30000000", "1", 0 },
+		{ "30000000", "x", 0 },
+		{ "2000", own, 1 },
+		{ "1999", own, 0 },
+		{ "x", own, 0 },
+		{ NULL, own, 0 },
+	};
+
+	snprintf(own, sizeof(own), "%d", (int)getpid());
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct notify notify;
+
+		setenv("NOTIFY_SOCKET", "/none", 1);
+		if (rows[i].usec != NULL)
+			setenv("WATCHDOG_USEC", rows[i].usec, 1);
+		if (rows[i].pid != NULL)
+			setenv("WATCHDOG_PID", rows[i].pid, 1);
+		notify_init(&notify);
+		assert_int_equal(notify.watchdog_ms, rows[i].expected);
+		assert_null(getenv("WATCHDOG_PID"));
+		close(notify.fd);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -237,6 +271,7 @@ int main(void)
 		TEST(a_reload_ends_the_wait),
 		TEST(a_reload_before_it_begins_is_what_is_said),
 		TEST(what_needs_claims_is_not_tried),
+		TEST(the_watchdog_is_of_one_process),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -79,8 +79,6 @@ int landlock_open(const struct landlock_rights *rights)
 	struct landlock_rights known = *rights;
 	size_t size = offsetof(struct landlock_rights, net);
 
-	if (version < 1)
-		return -1;
 	known.fs &= known_fs(version);
 	if (version >= LANDLOCK_VERSION_NET)
 		size = offsetof(struct landlock_rights, scoped);

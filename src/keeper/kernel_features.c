@@ -199,7 +199,6 @@ static void check_cgroups(const struct config *config, const struct tree *root,
 			return;
 		}
 	}
-	problem_add(problems, "%s", err.text);
 }
 
 /* Whether it is a program, or may be one that only the server's user can see; else *why_r is an errno. */

@@ -2,6 +2,8 @@
 /* What -t says of a configuration on this machine: one text each, or none. */
 #include "keeper/kernel_features.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,7 +158,8 @@ static const struct {
 	{ SANDBOX(", connect: any, gateway: true"), NULL },
 	{ SANDBOX(", connect: any") "listen: [{address: 'unix:@/sock'}]\n", NULL },
 	{ SANDBOX(", write: ['@']") "log: {target: '@/log'}\n", "conf.yaml:2:15: log.target" },
-	{ SANDBOX(", write: ['@']") "audit: {to: '@/log'}\n", "conf.yaml:2:13: audit.to" },
+	{ SANDBOX(", write: ['@']") "audit: {to: '@/log'}\nadmin: {address: off}\n",
+	  "conf.yaml:2:13: audit.to" },
 	{ SANDBOX(", write: ['@']") "listen: [{address: 'unix:@/sock'}]\n",
 	  "conf.yaml:2:20: listen[0].address" },
 	{ SANDBOX(", write: ['@']") "admin: {address: 'unix:@/sock'}\n",
@@ -233,11 +236,27 @@ static void root_is_told_once(void **state)
 	free(all);
 }
 
+/* From here on this process sees no cgroups. */
+static void who_needs_a_cgroup_is_named(void **state)
+{
+	char *all;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0)
+		skip();
+	all = found("servers: {off: {command: cat, enabled: false, resources: {processes: 9}},\n"
+		    "  plain: {command: cat}, a: {command: cat, resources: {memory: 64MiB}},\n"
+		    "  b: {command: cat, resources: {memory: 64MiB}}}\n",
+		    false);
+	assert_non_null(strstr(all, "servers.a.resources: resources.memory needs a cgroup"));
+	assert_ptr_equal(strchr(all, '\n'), all + strlen(all) - 1);
+	free(all);
+}
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(each_is_told_once),
-	cmocka_unit_test(users_are_looked_up),
-	cmocka_unit_test(root_is_told_once),
-	cmocka_unit_test(there_may_be_no_path),
+	cmocka_unit_test(each_is_told_once),           cmocka_unit_test(users_are_looked_up),
+	cmocka_unit_test(root_is_told_once),           cmocka_unit_test(there_may_be_no_path),
+	cmocka_unit_test(who_needs_a_cgroup_is_named),
 };
 
 int main(void)

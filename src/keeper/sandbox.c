@@ -139,10 +139,8 @@ static int set_aside(const struct config *config, const char *path, int *tree_r)
 
 static int put_in_place(const struct config *config, const char *path, int tree)
 {
-	at_end(file_close) int fd = listed_path_open(config, path);
+	at_end(file_close) int fd = listed_path_open(config, path); /* -1: EBADF below */
 
-	if (fd < 0)
-		return -1;
 	return (int)syscall(SYS_move_mount, tree, "", fd, "",
 			    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
