@@ -193,6 +193,7 @@ static void a_limit_that_cannot_be_set_is_an_error(void **state)
 	struct config config = { .servers = &server, .server_count = 1 };
 	struct cgroups cgroups;
 	struct error err = { ERROR_NONE, "" };
+	char path[256];
 	int fd;
 
 	server.processes = 64;
@@ -200,6 +201,8 @@ static void a_limit_that_cannot_be_set_is_an_error(void **state)
 	assert_int_equal(cgroups_make(&cgroups, &server, &fd), -1);
 	assert_int_equal(errno, ENOENT);
 	assert_int_equal(fd, -1);
+	in_base(path, GROUP, "");
+	assert_int_equal(access(path, F_OK), -1);
 	cgroups_close(&cgroups);
 }
 

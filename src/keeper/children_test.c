@@ -553,13 +553,16 @@ static void no_process_runs_without_its_limits(void **state)
 	cgroups.fd = -1;
 }
 
-/* Nothing is left open of one that could not be started. */
+/* Nothing is left open of one that could not be started, nor its group. */
 static void without_descriptors_none_is_started(void **state)
 {
-	int first = dup(told);
 	struct rlimit before, now;
 	uint64_t child = 0;
+	char path[64];
+	int first;
 
+	cgroups.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	first = dup(told);
 	close(first);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	for (;;) {
@@ -575,6 +578,14 @@ static void without_descriptors_none_is_started(void **state)
 	}
 	assert_true(child > 8);
 	assert_int_equal(count_logged("child_spawn_failed"), 1); /* for the same reason */
+	for (uint64_t i = 1; i <= child; i++) {
+		snprintf(path, sizeof(path), "%s/b.%d", directory, (int)i);
+		assert_int_equal(access(path, F_OK), i == child ? 0 : -1);
+	}
+	children_set_gateway(&children, -1);
+	reap();
+	close(cgroups.fd);
+	cgroups.fd = -1;
 }
 
 /* Once, of each server: a number that another server has from now on is another one, a name is the same. */

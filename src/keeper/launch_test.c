@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,7 +18,9 @@
 #include "base/slice.h"
 #include "base/unit_test.h"
 #include "config/load.h"
+#include "keeper/confine.h"
 #include "keeper/handover.h"
+#include "keeper/program_entry.h"
 #include "keeper/programs.h"
 #include "obs/log.h"
 
@@ -167,6 +170,7 @@ static void each_finds_what_is_configured(void **state)
 		{ "command: sh, args: [-c, 'echo $A $HOME $B'], env: {A: x, HOME: y, PATH: /bin}, "
 		  "inherit_env: [A, B]",
 		  "x y b\n", false },
+		{ "command: echo, args: [x], sandbox: {mode: report}", "x\n", false },
 		{ "command: sh, args: [-c, 'id -u; id -g; id -G; echo $HOME'], user: nobody",
 		  "65534\n65534\n65534\n/nonexistent\n", true },
 	};
@@ -187,6 +191,46 @@ static void each_finds_what_is_configured(void **state)
 		assert_string_equal(text, expected);
 		free(expected);
 		end();
+	}
+}
+
+static bool may_mount(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWNS) == 0 ? 0 : 1);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Its own user's, of which Landlock does not see that their rights change. SEC-62 */
+static void files_it_may_not_write_keep_their_rights(void **state)
+{
+	static const char *const users[] = { "", ", user: nobody" };
+
+	if (!may_mount() || landlock_version() < LANDLOCK_VERSION_NET)
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(users); i++) {
+		char path[96], text[64],
+			*server = mem_printf(
+				"command: sh, args: [-c, 'chmod 600 @/kept || echo kept; chmod 700 @/own && "
+				"echo > @/own/new && rm @/own/new && echo changed'], sandbox: {mode: landlock, read: "
+				"['@'], write: ['@/own']}%s",
+				users[i]);
+		uid_t user = i == 0 ? 0 : 65534;
+
+		snprintf(path, sizeof(path), "%s/own", directory);
+		assert_true(mkdir(path, 0755) == 0 || i > 0);
+		assert_int_equal(chown(path, user, user), 0);
+		put("kept", "", 0644);
+		snprintf(path, sizeof(path), "%s/kept", directory);
+		assert_int_equal(chown(path, user, user), 0);
+		begin_with(server);
+		assert_int_equal(run(text, sizeof(text)).error, 0);
+		assert_string_equal(text, "kept\nchanged\n");
+		end();
+		free(server);
 	}
 }
 
@@ -272,6 +316,26 @@ static void none_outlives_the_keeper(void **state)
 		close(ends[1]);
 		end();
 	}
+}
+
+/* From the start on, before they are confined. SEC-60 */
+static void helpers_end_with_the_keeper(void **state)
+{
+	struct program_entry entry;
+	int status, number = 0, fd = memfd_create("configuration", MFD_CLOEXEC);
+	pid_t pid;
+
+	assert_int_equal(write(fd, "servers: {}\n", 12), 12);
+	pid = fork();
+	if (pid == 0) {
+		program_entry_begin(&entry, "test", "test", "test", log_fd, fd);
+		prctl(PR_GET_PDEATHSIG, &number);
+		_exit(number);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SIGKILL);
+	close(fd);
 }
 
 /* ---- what is prepared ---- */
@@ -440,7 +504,8 @@ static void each_failure_has_its_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_finds_what_is_configured), TEST(each_failure_tells_its_step),
+		TEST(each_finds_what_is_configured), TEST(files_it_may_not_write_keep_their_rights),
+		TEST(each_failure_tells_its_step),   TEST(helpers_end_with_the_keeper),
 		TEST(none_outlives_the_keeper),      TEST(a_remote_gets_its_arguments),
 		TEST(secrets_are_those_of_the_file), TEST(limits_are_those_of_the_first_start),
 		TEST(ignored_signals_are_noted),     TEST(each_failure_has_its_words),

@@ -349,6 +349,8 @@ static void be_odd(void)
 		(void)connect(fd, (struct sockaddr *)address, (socklen_t)size);
 	(void)connect(fd, (struct sockaddr *)address, UINT32_MAX);
 	(void)connect(fd, (struct sockaddr *)16, sizeof(address));
+	address[0] = AF_NETLINK;
+	(void)connect(fd, (struct sockaddr *)address, 16);
 	address[0] = AF_UNIX;
 	memset(address + 2, 'x', sizeof(address) - 2);
 	(void)connect(fd, (struct sockaddr *)address, sizeof(address));
@@ -432,10 +434,18 @@ static void die(void)
 	raise(SIGKILL);
 }
 
+static void be_terminated(void)
+{
+	raise(SIGTERM);
+}
+
+/* Also one that who looks has blocked meanwhile. */
 static void a_signal_is_passed_on(void **state)
 {
 	expect(die, "");
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	expect(be_terminated, "");
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
 static int make_place(void **state)

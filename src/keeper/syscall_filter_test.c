@@ -5,6 +5,7 @@
  */
 #include "keeper/syscall_filter.c"
 
+#include <linux/fs.h>
 #include <sys/mman.h>
 
 #include "base/unit_test.h"
@@ -306,6 +307,20 @@ static void attributes_are_granted(void **state)
 	are_answered(calls, ARRAY_LEN(calls));
 }
 
+/* Of whatever number: the file system looks at the type. */
+static void file_systems_are_asked_for_nothing(void **state)
+{
+	static const struct call calls[] = {
+		{ SYS_ioctl, { 3, FS_IOC_SETFLAGS }, ALL, ENOTTY },
+		{ SYS_ioctl, { 3, FS_IOC_SETVERSION }, ALL, ENOTTY },
+		{ SYS_ioctl, { 3, FS_IOC_FSSETXATTR }, ALL, ENOTTY },
+		{ SYS_ioctl, { 3, _IO(0x94, 1) }, ALL, ENOTTY },
+		{ SYS_ioctl, { 3, FIONREAD }, NONE, 0 },
+	};
+
+	are_answered(calls, ARRAY_LEN(calls));
+}
+
 static void sockets_are_granted(void **state)
 {
 	static const struct call calls[] = {
@@ -400,6 +415,7 @@ int main(void)
 		cmocka_unit_test(no_namespace_is_made),
 		cmocka_unit_test(no_file_lends_rights),
 		cmocka_unit_test(attributes_are_granted),
+		cmocka_unit_test(file_systems_are_asked_for_nothing),
 		cmocka_unit_test(sockets_are_granted),
 		cmocka_unit_test(nothing_connects_past_connect),
 		cmocka_unit_test(no_server_makes_others_wait),
