@@ -88,6 +88,7 @@ static void gateway_end_sessions(struct gateway *g)
 {
 	ports_close(&g->ports);
 	gateway_set_state(g, GATEWAY_STOPPING);
+	kept_sessions_leave(&g->router.kept_sessions);
 	router_end_sessions(&g->router, REASON_DRAINING);
 	CHECK(g->router.sessions.count == 0);
 	router_end_processes(&g->router, REASON_DRAINING);
@@ -99,7 +100,8 @@ static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 {
 	if (server_table_count_children(&g->table) > 0)
 		return false;
-	if (exporter_is_busy(g->exporter) && passed_ms < LINGER_MS)
+	if ((exporter_is_busy(g->exporter) || cluster_is_busy(&g->cluster)) &&
+	    passed_ms < LINGER_MS)
 		return false;
 	if (http_server_connection_count(g->http) + g->acceptor.count == 0)
 		return true;

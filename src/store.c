@@ -48,7 +48,7 @@ int main(void)
 	struct store_service *service = NULL;
 	struct program_entry entry;
 	struct error err = { ERROR_NONE, "" };
-	struct store_service_conf conf = { .sessions = HELPER_SESSIONS };
+	struct store_service_conf conf = { .sessions = HELPER_SESSIONS, .streams = HELPER_STREAMS };
 	struct tls_client *trust = NULL;
 	struct confinement confinement;
 	struct loop *loop;
@@ -70,6 +70,7 @@ int main(void)
 		_exit(1);
 	}
 	close(HELPER_SESSIONS);
+	close(HELPER_STREAMS);
 	loop_run(loop);
 	/* What is left belongs to the process, and ends with it. */
 	_exit(0);

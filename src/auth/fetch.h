@@ -29,6 +29,7 @@ enum fetch_kind {
 	FETCH_SPANS = FETCH_KIND_COUNT, /* to be taken */
 	/* Of mcpgated-store, which is asked in the same way: cluster/store_service.h. */
 	FETCH_STORE_SAVED,
+	FETCH_STORE_LOGGED,
 	FETCH_STORE_TAKE,
 	FETCH_STORE_DENY,
 	FETCH_STORE_WATCH
@@ -37,6 +38,7 @@ enum fetch_kind {
 /* Header fields and errors that are longer are left out, or cut. */
 #define FETCH_FIELD_BYTES_MAX 256
 #define FETCH_BODY_BYTES_MAX (256 * 1024)
+#define FETCH_STORE_BODY_BYTES_MAX (4 * 1024 * 1024) /* of what mcpgated-store answers */
 #define FETCH_CONNECT_MS 5000
 #define FETCH_TOTAL_MS 10000
 

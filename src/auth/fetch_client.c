@@ -104,10 +104,11 @@ static struct asked *client_find(const struct fetch_client *client, uint32_t id)
 /* Copies the texts, each terminated, behind each other. */
 static bool asked_take_head(struct asked *asked, const struct ipc_message *head)
 {
+	size_t most =
+		asked->kind == FETCH_STORE_TAKE ? FETCH_STORE_BODY_BYTES_MAX : FETCH_BODY_BYTES_MAX;
 	size_t at[IPC_TEXTS_MAX];
 
-	if (asked->is_answered || head->answer.body_bytes > FETCH_BODY_BYTES_MAX ||
-	    head->answer.status < 0)
+	if (asked->is_answered || head->answer.body_bytes > most || head->answer.status < 0)
 		return false;
 	for (size_t i = 0; i < IPC_TEXTS_MAX; i++) {
 		at[i] = asked->texts.len;

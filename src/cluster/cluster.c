@@ -44,6 +44,45 @@ static void on_saved(struct kept_sessions *kept)
 		start_saved(cluster);
 }
 
+#define LOGGING_MS 20
+
+static void on_logging(struct timer *timer)
+{
+	struct cluster *cluster = container_of(timer, struct cluster, logging);
+
+	cluster->is_unlogged = inquiry_is_running(&cluster->logged);
+	if (!cluster->is_unlogged && cluster->is_up)
+		inquiry_start(cluster->client, &cluster->logged, FETCH_STORE_LOGGED, 0, NULL,
+			      slice_of(NULL, 0));
+}
+
+static void note_logs_change(struct cluster *cluster)
+{
+	if (cluster->is_up && !timer_is_running(&cluster->logging))
+		timer_start(cluster->router->loop, &cluster->logging, LOGGING_MS);
+}
+
+static void on_logged_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
+{
+	struct cluster *cluster = container_of(inquiry, struct cluster, logged);
+
+	if (cluster->is_unlogged && answer->status == 200)
+		note_logs_change(cluster);
+}
+
+static void on_logs_change(struct stream_logs *logs)
+{
+	note_logs_change(container_of(logs, struct kept_sessions, logs)->cluster);
+}
+
+bool cluster_is_busy(const struct cluster *cluster)
+{
+	return cluster->is_up &&
+	       (timer_is_running(&cluster->router->kept_sessions.saving) ||
+		inquiry_is_running(&cluster->saved) || timer_is_running(&cluster->logging) ||
+		inquiry_is_running(&cluster->logged));
+}
+
 /* ---- denials ---- */
 
 /* What does not fit goes with the next one. */
@@ -117,6 +156,7 @@ static bool take_news(struct cluster *cluster, struct slice line)
 		cluster->is_up = true;
 		cluster->is_full = false;
 		on_saved(&cluster->router->kept_sessions); /* what has ended meanwhile */
+		note_logs_change(cluster);
 		deny_list_untell(&cluster->router->sessions.deny_list);
 		cluster_tell_denials(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("down"))) {
@@ -249,6 +289,9 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 	cluster->saved.on_done = on_saved_answer;
 	cluster->watch.on_done = on_watch_answer;
 	cluster->deny.on_done = on_deny_answer;
+	cluster->logged.on_done = on_logged_answer;
+	timer_init(&cluster->logging, on_logging);
+	router->kept_sessions.logs.on_change = on_logs_change;
 	router->sessions.deny_list.is_shared = true;
 	cluster->client = fetch_client_new(router->loop);
 	set_down(cluster, SLICE_LIT("it has not been reached yet"));
@@ -264,5 +307,7 @@ void cluster_fini(struct cluster *cluster)
 	if (cluster->client == NULL)
 		return;
 	cluster->router->kept_sessions.on_saved = NULL;
+	cluster->router->kept_sessions.logs.on_change = NULL;
+	timer_stop(&cluster->logging);
 	fetch_client_free(&cluster->client);
 }

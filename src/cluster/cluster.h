@@ -34,12 +34,15 @@ struct cluster {
 	char name[SESSION_NODE_MAX + 1];
 	struct slice node; /* that */
 	struct inquiry saved;
+	struct inquiry logged;
+	struct timer logging; /* changes of logs within this time are told together */
 	struct inquiry watch;
 	struct inquiry deny;
 	cluster_denials_fn *on_denials;
 	struct list asking; /* struct cluster_ask */
 	size_t asking_count;
 	bool is_unsaved;                /* since `saved` was asked */
+	bool is_unlogged;               /* likewise */
 	size_t asked_ended, told_ended; /* kept_sessions_ended: that `saved` tells, that was told */
 	bool is_up;
 	bool is_full;  /* the list of denials, and that was logged */
@@ -47,12 +50,14 @@ struct cluster {
 };
 
 /*
- * node: its name; NULL: there is no cluster, and nothing else may be called but cluster_fini and
- * cluster_tell_denials. on_denials: other nodes have changed the router's list of denials.
+ * node: its name; NULL: there is no cluster, and nothing else may be called but cluster_fini,
+ * cluster_is_busy and cluster_tell_denials. on_denials: other nodes have changed the router's list of denials.
  */
 void cluster_init(struct cluster *cluster, struct router *router, const char *node,
 		  cluster_denials_fn *on_denials);
 void cluster_fini(struct cluster *cluster);
+/* Whether the store, which can be reached, still has to get something of what is kept. */
+bool cluster_is_busy(const struct cluster *cluster);
 /* A new mcpgated-store runs: takes ownership of the descriptor. */
 void cluster_connect(struct cluster *cluster, int fd);
 /* The operator has changed the list of denials: tells the other nodes, as soon as the store can be reached. */

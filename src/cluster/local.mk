@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/cluster/libcluster.a
 src_cluster_libcluster_a_SOURCES = \
 	src/cluster/cluster.c src/cluster/cluster.h \
 	src/cluster/denial_line.c src/cluster/denial_line.h \
+	src/cluster/log_copies.c src/cluster/log_copies.h \
 	src/cluster/redis.c src/cluster/redis.h \
 	src/cluster/store_service.c src/cluster/store_service.h \
 	src/cluster/store_url.c src/cluster/store_url.h

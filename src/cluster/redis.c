@@ -174,6 +174,16 @@ void redis_send(struct redis *redis, const struct slice *arguments, size_t count
 	put(redis, arguments, count, on_reply, arg);
 }
 
+void redis_send_script(struct redis *redis, const char *script, const struct slice *arguments,
+		       size_t count, redis_reply_fn *on_reply, void *arg)
+{
+	struct slice all[REDIS_ARGUMENTS_MAX] = { SLICE_LIT("EVAL"), slice_str(script) };
+
+	CHECK(count + 2 <= ARRAY_LEN(all));
+	memcpy(all + 2, arguments, count * sizeof(*arguments));
+	redis_send(redis, all, count + 2, on_reply, arg);
+}
+
 /* ---- greeting ---- */
 
 static void on_greeted(void *arg, const redisReply *reply)

@@ -68,5 +68,8 @@ bool redis_is_ready(const struct redis *redis);
  */
 void redis_send(struct redis *redis, const struct slice *arguments, size_t count,
 		redis_reply_fn *on_reply, void *arg);
+/* The same, of EVAL; arguments: how many keys, these, and what else the script gets. */
+void redis_send_script(struct redis *redis, const char *script, const struct slice *arguments,
+		       size_t count, redis_reply_fn *on_reply, void *arg);
 /* Of a reply that is a text, else an empty one. */
 struct slice redis_text(const redisReply *reply);

@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "cluster/denial_line.h"
+#include "cluster/log_copies.h"
 #include "cluster/redis.h"
 #include "io/ipc_channel.h"
 #include "obs/log.h"
@@ -29,7 +30,7 @@
 #include "session/session.h"
 
 #define LIFE_MIN_MS (60 * UINT64_C(1000))
-#define UNSENT_BYTES_MAX (1024 * 1024)
+#define UNSENT_BYTES_MAX (32 * 1024 * 1024)
 #define TICKETS_MAX \
 	1024 /* questions that wait for the store; beyond that it counts as out of reach */
 #define DENIALS_EACH \
@@ -38,6 +39,8 @@
 	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
 #define DENIALS_SCANNED "100"
 #define REFRESH_MS 5000
+#define LOGS_BYTES \
+	"3600000" /* that are taken with a session: the body has room for them and its lines */
 
 /* A session or leg of this node, as it is in the store, or is to be. */
 struct entry {
@@ -57,6 +60,7 @@ struct ticket {
 	uint32_t id;
 	bool is_cancelled;
 	struct buf ids; /* that it asks for, with spaces between */
+	size_t id_count;
 };
 
 struct store_service {
@@ -67,6 +71,8 @@ struct store_service {
 	struct ipc_channel wire;
 	const struct halves *file;
 	char *text; /* a copy of the gateway's */
+	struct log_copies copies;
+	uint32_t logged; /* the question that waits until all is written; 0: none */
 	uint64_t life_ms;
 	uint64_t seed;
 	struct map by_id;
@@ -102,7 +108,7 @@ static void answer(struct store_service *service, uint32_t id, int status, const
 			   slice_of(NULL, 0), etag },
 	};
 
-	CHECK(body.n <= FETCH_BODY_BYTES_MAX);
+	CHECK(body.n <= FETCH_STORE_BODY_BYTES_MAX);
 	if (!ipc_channel_is_open(&service->wire))
 		return;
 	ipc_channel_send(&service->wire, &message);
@@ -115,6 +121,17 @@ static void answer_word(struct store_service *service, uint32_t id, int status, 
 }
 
 static void scan_denials(struct store_service *service);
+
+/* The logs are in the store as they are, or have been refused there. */
+static void tell_logged(struct store_service *service)
+{
+	uint32_t id = service->logged;
+
+	if (id == 0 || (service->is_up && !log_copies_are_written(&service->copies)))
+		return;
+	service->logged = 0;
+	answer_word(service, id, service->is_up ? 200 : 503, "");
+}
 
 static void append_denials(struct store_service *service, struct buf *lines)
 {
@@ -201,24 +218,6 @@ static void note_lost(struct store_service *service, struct slice id)
 
 /* ---- writing to the store ---- */
 
-static void append_key(struct buf *out, const struct store_service *service, struct slice id)
-{
-	buf_printf(out, "%s:s:%.*s", service->conf->prefix, SLICE_ARG(id));
-}
-
-static void send_script(struct store_service *service, const char *script,
-			const struct slice *arguments, size_t count, redis_reply_fn *on_reply,
-			void *arg)
-{
-	struct slice all[REDIS_ARGUMENTS_MAX];
-
-	CHECK(count + 2 <= ARRAY_LEN(all));
-	all[0] = SLICE_LIT("EVAL");
-	all[1] = slice_str(script);
-	memcpy(all + 2, arguments, count * sizeof(*arguments));
-	redis_send(service->commands, all, count + 2, on_reply, arg);
-}
-
 /* What was refused is written again, and read, with each refresh until it is not. */
 static void note_refusal(struct store_service *service, const redisReply *reply)
 {
@@ -240,6 +239,12 @@ static void on_written(void *arg, const redisReply *reply)
 	note_refusal(service, reply);
 }
 
+static void on_log_reply(void *arg, const redisReply *reply)
+{
+	on_written(arg, reply);
+	tell_logged(arg);
+}
+
 static void write_entry(struct store_service *service, const struct entry *entry,
 			struct slice owner, struct slice line)
 {
@@ -254,27 +259,34 @@ static void write_entry(struct store_service *service, const struct entry *entry
 	char life[24];
 
 	CHECK(service->is_up && line.n > 0);
-	append_key(&key, service, id);
+	store_key_append(&key, service->conf->prefix, 's', id);
 	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
-	send_script(service, script,
-		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
-				      slice_str(service->conf->node), owner, line, slice_str(life),
-				      id },
-		    7, on_written, service);
+	redis_send_script(service->commands, script,
+			  (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
+					    slice_str(service->conf->node), owner, line,
+					    slice_str(life), id },
+			  7, on_written, service);
 }
 
 static void remove_record(struct store_service *service, struct slice id)
 {
-	static const char script[] = "if redis.call('HGET', KEYS[1], 'n') == ARGV[1] then "
-				     "redis.call('DEL', KEYS[1]) end return 1";
-	at_end(buf_fini) struct buf key = { 0 };
+	static const char script[] =
+		"if redis.call('HGET', KEYS[1], 'n') ~= ARGV[1] then return 1 end "
+		"redis.call('DEL', KEYS[1]) "
+		"for _, number in ipairs(redis.call('SMEMBERS', ARGV[2])) do "
+		"  redis.call('DEL', ARGV[2] .. ':' .. number) "
+		"end "
+		"redis.call('DEL', ARGV[2]) "
+		"return 1";
+	at_end(buf_fini) struct buf key = { 0 }, streams = { 0 };
 
 	CHECK(service->is_up && id.n == DIGEST_TEXT);
-	append_key(&key, service, id);
-	send_script(service, script,
-		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
-				      slice_str(service->conf->node) },
-		    3, on_written, service);
+	store_key_append(&key, service->conf->prefix, 's', id);
+	store_key_append(&streams, service->conf->prefix, 'e', id);
+	redis_send_script(service->commands, script,
+			  (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
+					    slice_str(service->conf->node), buf_slice(&streams) },
+			  4, on_written, service);
 }
 
 /* ---- denials ---- */
@@ -285,10 +297,10 @@ static void remove_denial(struct store_service *service, struct slice field, str
 	static const char script[] = "if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then "
 				     "redis.call('HDEL', KEYS[1], ARGV[1]) end return 1";
 
-	send_script(service, script,
-		    (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key), field,
-				      value },
-		    4, on_written, service);
+	redis_send_script(service->commands, script,
+			  (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key), field,
+					    value },
+			  4, on_written, service);
 }
 
 static void take_denial(struct store_service *service, struct slice value, struct slice field)
@@ -372,10 +384,10 @@ static void write_denials(struct store_service *service, struct slice lines)
 		if (!denial_line_read(field, &denial))
 			continue;
 		value = slice_cut(&field, '\t');
-		send_script(service, script,
-			    (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key),
-					      field, value, slice_str(service->channel) },
-			    5, on_written, service);
+		redis_send_script(service->commands, script,
+				  (struct slice[]){ SLICE_LIT("1"), slice_str(service->denials_key),
+						    field, value, slice_str(service->channel) },
+				  5, on_written, service);
 	}
 }
 
@@ -511,6 +523,7 @@ static void on_since(void *arg, const redisReply *reply)
 	if (known.n == 0 || !service->is_up)
 		return;
 	catch_up(service);
+	log_copies_write_anew(&service->copies);
 }
 
 /* Since when the store has what it has; from now on, if it has nothing. */
@@ -520,8 +533,9 @@ static void note_since(struct store_service *service)
 				     "redis.call('SET', KEYS[1], t[1] .. '.' .. t[2], 'NX') "
 				     "return redis.call('GET', KEYS[1])";
 
-	send_script(service, script, (struct slice[]){ SLICE_LIT("1"), slice_str(service->since) },
-		    2, on_since, service);
+	redis_send_script(service->commands, script,
+			  (struct slice[]){ SLICE_LIT("1"), slice_str(service->since) }, 2,
+			  on_since, service);
 }
 
 /* What the gateway has ended, whoever has written it: a service before this one may have. */
@@ -549,6 +563,8 @@ static void on_refresh(struct timer *timer)
 		compare(service);
 		scan_denials(service);
 	}
+	if (service->is_up)
+		log_copies_compare(&service->copies);
 	timer_start(service->loop, timer, REFRESH_MS);
 }
 
@@ -573,23 +589,36 @@ static void note_taken(struct store_service *service, struct slice ids)
 	}
 }
 
-/* [node before, line, line …]; a leg that is not there has no line. */
+static void append_log(struct buf *lines, struct slice text)
+{
+	if (text.n == 0 || lines->len + text.n > FETCH_STORE_BODY_BYTES_MAX - FETCH_BODY_BYTES_MAX)
+		return;
+	buf_printf(lines, "log %zu\n", text.n);
+	buf_append_slice(lines, text);
+}
+
+/* [node before, line for each ID, log …]; a leg that is not there has an empty line. */
 static void on_taken(void *arg, const redisReply *reply)
 {
 	struct ticket *ticket = arg;
 	struct store_service *service = ticket->service;
 	at_end(buf_fini) struct buf lines = { 0 };
 	size_t count = reply != NULL && reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
+	/* A gateway that asks for many sessions, and reads slowly, gets them without their streams. */
+	bool has_room = service->wire.unsent_bytes < UNSENT_BYTES_MAX / 2;
 
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < count && i <= ticket->id_count; i++) {
 		struct slice line = redis_text(reply->element[i]);
 
 		if (line.n == 0 || lines.len + line.n + 1 > FETCH_BODY_BYTES_MAX ||
-		    memchr(line.p, '\n', line.n) != NULL)
+		    memchr(line.p, '\n', line.n) != NULL ||
+		    slice_has_prefix(line, SLICE_LIT("log ")))
 			continue;
 		buf_append_slice(&lines, line);
 		buf_append_char(&lines, '\n');
 	}
+	for (size_t i = ticket->id_count + 1; lines.len > 0 && i < count && has_room; i++)
+		append_log(&lines, redis_text(reply->element[i]));
 	if (lines.len > 0)
 		note_taken(service, buf_slice(&ticket->ids));
 	if (ticket->is_cancelled)
@@ -608,34 +637,46 @@ static void on_taken(void *arg, const redisReply *reply)
  * Those of this owner become this node's. What a node has that is gone it takes from itself, so that it is the one that
  * others would have to take it from.
  */
+static const char take_script[] =
+	"local had = redis.call('HMGET', KEYS[1], 'n', 'o') "
+	"if not had[1] then "
+	"  local now = redis.call('TIME')[1] "
+	"  local since = redis.call('GET', ARGV[5]) "
+	"  if not since then redis.call('SET', ARGV[5], now) end "
+	"  if now - (since or now) < " STORE_YOUNG_S " then "
+	"    return redis.error_reply('YOUNG it was lost a moment ago') "
+	"  end "
+	"end "
+	"if had[2] ~= ARGV[2] then return {} end "
+	"local lines = { had[1] } "
+	"for i, key in ipairs(KEYS) do "
+	"  local l = redis.call('HGET', key, 'l') "
+	"  if l then "
+	"    redis.call('HSET', key, 'n', ARGV[1]) "
+	"    redis.call('PEXPIRE', key, ARGV[3]) "
+	"    if had[1] ~= ARGV[1] then "
+	"      redis.call('PUBLISH', ARGV[4], 'taken ' .. had[1] .. ' ' .. ARGV[5 + i]) "
+	"    end "
+	"  end "
+	"  lines[i + 1] = l or '' "
+	"end "
+	"local room = " LOGS_BYTES " "
+	"local numbers = redis.call('SMEMBERS', ARGV[#ARGV]) "
+	"table.sort(numbers, function(a, b) return tonumber(a) < tonumber(b) end) "
+	"for _, number in ipairs(numbers) do "
+	"  local log = redis.call('GET', ARGV[#ARGV] .. ':' .. number) "
+	"  if log and #log <= room then "
+	"    room = room - #log "
+	"    lines[#lines + 1] = log "
+	"  end "
+	"end "
+	"return lines";
+
 static void take_over(struct store_service *service, uint32_t id, struct slice question)
 {
-	static const char script[] =
-		"local had = redis.call('HMGET', KEYS[1], 'n', 'o') "
-		"if not had[1] then "
-		"  local now = redis.call('TIME')[1] "
-		"  local since = redis.call('GET', ARGV[5]) "
-		"  if not since then redis.call('SET', ARGV[5], now) end "
-		"  if now - (since or now) < " STORE_YOUNG_S " then "
-		"    return redis.error_reply('YOUNG it was lost a moment ago') "
-		"  end "
-		"end "
-		"if had[2] ~= ARGV[2] then return {} end "
-		"local lines = { had[1] } "
-		"for i, key in ipairs(KEYS) do "
-		"  local l = redis.call('HGET', key, 'l') "
-		"  if l then "
-		"    redis.call('HSET', key, 'n', ARGV[1]) "
-		"    redis.call('PEXPIRE', key, ARGV[3]) "
-		"    if had[1] ~= ARGV[1] then "
-		"      redis.call('PUBLISH', ARGV[4], 'taken ' .. had[1] .. ' ' .. ARGV[5 + i]) "
-		"    end "
-		"  end "
-		"  lines[i + 1] = l or '' "
-		"end "
-		"return lines";
 	struct slice arguments[REDIS_ARGUMENTS_MAX], ids[STORE_TAKE_MAX], owner;
 	struct buf keys[STORE_TAKE_MAX] = { 0 };
+	at_end(buf_fini) struct buf streams = { 0 };
 	struct ticket *ticket;
 	char number[24], life[24];
 	size_t count = 0, n = 0;
@@ -653,9 +694,12 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	list_append(&service->tickets, &ticket->link);
 	while (question.n > 0 && count < STORE_TAKE_MAX) {
 		ids[count] = slice_cut(&question, ' ');
-		append_key(&keys[count], service, ids[count]);
+		store_key_append(&keys[count], service->conf->prefix, 's', ids[count]);
 		count++;
 	}
+	ticket->id_count = count;
+	store_key_append(&streams, service->conf->prefix, 'e',
+			 count > 0 ? ids[0] : slice_of(NULL, 0));
 	snprintf(number, sizeof(number), "%zu", count);
 	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
 	arguments[n++] = slice_str(number);
@@ -668,7 +712,8 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	arguments[n++] = slice_str(service->since);
 	for (size_t i = 0; i < count; i++)
 		arguments[n++] = ids[i];
-	send_script(service, script, arguments, n, on_taken, ticket);
+	arguments[n++] = buf_slice(&streams);
+	redis_send_script(service->commands, take_script, arguments, n, on_taken, ticket);
 	for (size_t i = 0; i < count; i++)
 		buf_fini(&keys[i]);
 }
@@ -685,6 +730,7 @@ static void set_up(struct store_service *service, bool is_up, const char *why)
 	service->is_up = is_up;
 	service->is_news = true;
 	tell_news(service);
+	tell_logged(service);
 }
 
 /*
@@ -700,6 +746,7 @@ static void on_ready(void *arg)
 	set_up(service, true, "");
 	note_since(service);
 	write_anew(service);
+	log_copies_write_anew(&service->copies);
 	scan_anew(service);
 }
 
@@ -734,11 +781,11 @@ static void ask_who_has(struct store_service *service, struct slice id)
 
 	if (!service->is_up || find_entry(service, id) == NULL)
 		return;
-	append_key(&key, service, id);
-	send_script(service, script,
-		    (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
-				      slice_str(service->conf->node), id },
-		    4, on_written, service);
+	store_key_append(&key, service->conf->prefix, 's', id);
+	redis_send_script(service->commands, script,
+			  (struct slice[]){ SLICE_LIT("1"), buf_slice(&key),
+					    slice_str(service->conf->node), id },
+			  4, on_written, service);
 }
 
 static void on_announced(void *arg, struct slice message)
@@ -780,6 +827,11 @@ static void on_ask(struct store_service *service, const struct ipc_message *mess
 		compare(service);
 		remove_ended(service, message->texts[1]);
 		answer_word(service, id, service->is_up ? 200 : 503, "");
+	} else if (message->ask.kind == FETCH_STORE_LOGGED) {
+		service->logged = id;
+		if (service->is_up)
+			log_copies_compare(&service->copies);
+		tell_logged(service);
 	} else if (message->ask.kind == FETCH_STORE_DENY) {
 		if (message->texts[1].n == 0)
 			scan_anew(service);
@@ -797,6 +849,8 @@ static void on_cancel(struct store_service *service, uint32_t id)
 {
 	if (service->watch == id)
 		service->watch = 0;
+	if (service->logged == id)
+		service->logged = 0;
 	LIST_FOREACH(node, &service->tickets)
 		if (container_of(node, struct ticket, link)->id == id)
 			container_of(node, struct ticket, link)->is_cancelled = true;
@@ -845,6 +899,7 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	service->arg = arg;
 	service->file = file;
 	service->text = mem_alloc(KEPT_SESSIONS_TEXT_BYTES);
+	log_copies_init(&service->copies, conf->streams);
 	service->life_ms = conf->idle_ms > LIFE_MIN_MS ? conf->idle_ms : LIFE_MIN_MS;
 	random_bytes(&service->seed, sizeof(service->seed));
 	list_init(&service->entries);
@@ -863,6 +918,12 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	service->channel_conf.channel = service->channel;
 	service->commands = redis_new(loop, &service->command_conf, &command_ops, service);
 	service->announcements = redis_new(loop, &service->channel_conf, &channel_ops, service);
+	service->copies.node = cluster->node;
+	service->copies.prefix = cluster->prefix;
+	service->copies.life_ms = service->life_ms;
+	service->copies.redis = service->commands;
+	service->copies.on_reply = on_log_reply;
+	service->copies.arg = service;
 	ipc_channel_init(&service->wire, loop, &wire_ops);
 	service->wire.unsent_bytes_max = UNSENT_BYTES_MAX;
 	ipc_channel_open(&service->wire, fd);
@@ -880,6 +941,7 @@ void store_service_free(struct store_service **service)
 	timer_stop(&one->refresh);
 	redis_free(&one->commands);
 	redis_free(&one->announcements);
+	log_copies_fini(&one->copies);
 	while (!list_is_empty(&one->tickets))
 		ticket_free(container_of(one->tickets.next, struct ticket, link));
 	while (!list_is_empty(&one->entries))

@@ -13,6 +13,10 @@
  * It expires sessions.idle_timeout after its node has last said that it is there. Whoever takes one
  * over announces that on the channel PREFIX:news: "taken NODE ID", the node that has lost it.
  *
+ * The logs of a session's streams (session/stream_log.h) are texts PREFIX:e:ID:NUMBER, with the number of the
+ * stream; the set PREFIX:e:ID has these numbers. They are written like its line, within 50 ms, if the
+ * store answers: it gets more when it has answered what it got.
+ *
  * PREFIX:since is the second in which a node first found the store empty. In the next STORE_YOUNG_S
  * seconds a session that is not there may be one that its node has not written again yet: 503.
  *
@@ -25,8 +29,11 @@
  *
  *	FETCH_STORE_SAVED   what is in its memory file has changed; token: "ID ID…" of those that have ended.
  *	                    Answered at once: 200; 503: the store cannot be reached
+ *	FETCH_STORE_LOGGED  the logs in its other memory file have changed. 200: the store has them, or has refused
+ *	                    them; 503: it cannot be reached
  *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs. 200: it
- *	                    is this node's, the body is their lines, etag the node that had it; 404: the
+ *	                    is this node's, the body is their lines, and behind the first one its logs, each "log BYTES", a line
+ *	                    end and its text (as many as it may have); etag the node that had it; 404: the
  *	                    store has none of this owner and server; 503: the store cannot be reached, or is young
  *	FETCH_STORE_DENY    its operator has said something about denied tokens; token: lines "VALUE<tab>FIELD".
  *	                    200; 503: the store cannot be reached
@@ -69,7 +76,9 @@ struct store_service_conf {
 	const struct cluster_conf *cluster;
 	const struct tls_client *trust; /* for a store with TLS; borrowed */
 	uint64_t idle_ms;               /* of sessions */
-	int sessions; /* the gateway's memory file, to read; borrowed for the call */
+	/* The gateway's memory files, to read; borrowed for the call. */
+	int sessions;
+	int streams;
 };
 
 /*

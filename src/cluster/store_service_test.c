@@ -49,6 +49,7 @@ static struct {
 	int gateway; /* the gateway's end */
 	int memory;
 	struct halves *file;
+	int streams;
 	struct end commands, channel;
 	bool has_ended, has_denials;
 	uint32_t last_id;
@@ -269,6 +270,9 @@ static int setup(void **state)
 	assert_int_equal(ipc_pair(ends, &err), 0);
 	world.gateway = ends[0];
 	conf.sessions = world.memory;
+	world.streams = memfd_create("streams", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(world.streams, (off_t)STREAM_LOG_FILE_BYTES), 0);
+	conf.streams = world.streams;
 	world.service = store_service_new(world.loop, &conf, ends[1], on_end, NULL, &err);
 	assert_non_null(world.service);
 	return 0;
@@ -283,6 +287,7 @@ static int teardown(void **state)
 	close(world.gateway);
 	close(world.listener);
 	close(world.memory);
+	close(world.streams);
 	munmap(world.file, KEPT_SESSIONS_FILE_BYTES);
 	unlink(world.path);
 	rmdir(world.folder);
@@ -425,6 +430,11 @@ static void a_session_is_taken_over(void **state)
 		{ "*3\r\n$1\r\nb\r\n$5\r\nline1\r\n$5\r\nline2\r\n", 200, "line1\nline2\n", "b" },
 		{ "*3\r\n$1\r\nb\r\n$5\r\nline1\r\n$0\r\n\r\n", 200, "line1\n", "b" },
 		{ "*3\r\n$1\r\nb\r\n$5\r\na\nb\nc\r\n$5\r\nline2\r\n", 200, "line2\n", "b" },
+		{ "*5\r\n$1\r\nb\r\n$5\r\nline1\r\n$0\r\n\r\n$0\r\n\r\n$4\r\nof\nx\r\n", 200,
+		  "line1\nlog 4\nof\nx", "b" },
+		{ "*4\r\n$1\r\nb\r\n$5\r\nlog 9\r\n$5\r\nline2\r\n$1\r\nx\r\n", 200,
+		  "line2\nlog 1\nx", "b" },
+		{ "*4\r\n$1\r\nb\r\n$0\r\n\r\n$0\r\n\r\n$1\r\nx\r\n", 404, "", "" },
 		{ "*0\r\n", 404, "", "" },
 		{ "$-1\r\n", 404, "", "" },
 		{ ":7\r\n", 404, "", "" },
@@ -448,6 +458,7 @@ static void a_session_is_taken_over(void **state)
 		assert_string_equal(word(&world.commands, 8), "p:news");
 		assert_string_equal(word(&world.commands, 9), "p:since");
 		assert_string_equal(word(&world.commands, 11), ID_B);
+		assert_string_equal(word(&world.commands, 12), "p:e:" ID_A);
 		answers(&world.commands, rows[i].reply);
 		hears(id, rows[i].status, rows[i].body);
 		assert_string_equal(world.etag, rows[i].node);
@@ -506,6 +517,131 @@ static void an_odd_gateway(void **state)
 	assert_int_equal(ipc_send(world.gateway, &(struct ipc_message){ .type = IPC_READY }, NULL),
 			 0);
 	TURN_UNTIL(world.has_ended);
+}
+
+/* ---- logs of streams ---- */
+
+static struct stream_log_owner *on_found(void *arg, struct slice text)
+{
+	return NULL;
+}
+
+/* EVAL SCRIPT 3 SESSION STREAMS STREAM NODE NUMBER FROM TEXT LIFE ID */
+static void store_is_given_text(const char *from, const char *text)
+{
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "APPEND"));
+	assert_string_equal(word(&world.commands, 3), "p:s:" ID_A);
+	assert_string_equal(word(&world.commands, 4), "p:e:" ID_A);
+	assert_string_equal(word(&world.commands, 5), "p:e:" ID_A ":3");
+	assert_string_equal(word(&world.commands, 6), "a");
+	assert_string_equal(word(&world.commands, 7), "3");
+	assert_string_equal(word(&world.commands, 8), from);
+	assert_string_equal(word(&world.commands, 9), text);
+	assert_string_equal(word(&world.commands, 11), ID_A);
+}
+
+#define FIRST "of " ID_A " 7 3 1 9"
+
+static void store_removes(const char *log)
+{
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
+	assert_string_equal(word(&world.commands, 5), log);
+	answers(&world.commands, ":1\r\n");
+}
+
+/* CLU-SESS-04: as they grow, each byte once; anew if the store has lost them; and they go. */
+static void logs_are_copied(void **state)
+{
+	static struct stream_log *log, *odd;
+	struct stream_log_owner owner;
+	struct stream_logs logs;
+
+	stream_logs_open(&logs, world.streams, on_found, NULL);
+	stream_log_owner_init(&owner);
+	hears(asks(FETCH_STORE_LOGGED, ""), 503, "");
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	stream_log_new(&logs, &owner, &odd);
+	stream_log_append(&odd, SLICE_LIT("of nobody 1 1 1 "), SLICE_LIT(""));
+	stream_log_new(&logs, &owner, &log);
+	stream_log_append(&log, SLICE_LIT(FIRST), SLICE_LIT(""));
+	asks(FETCH_STORE_LOGGED, "");
+	store_is_given_text("0", FIRST "\n");
+	/* Nothing more, and no answer, before the store has answered. */
+	stream_log_append(&log, SLICE_LIT("waits 1 4 "), SLICE_LIT("{}"));
+	hears(asks(FETCH_STORE_SAVED, ""), 200, "");
+	assert_false(has_order(&world.commands));
+	asks(FETCH_STORE_LOGGED, "");
+	store_is_given_nothing();
+	answers(&world.commands, ":1\r\n");
+	store_is_given_text("55", "waits 1 4 {}\n");
+	answers(&world.commands, "$5\r\nother\r\n");
+	store_is_given_text("0", FIRST "\nwaits 1 4 {}\n");
+	answers(&world.commands, ":1\r\n");
+	hears(world.last_id - 1, 200, "");
+	store_is_given_nothing();
+	/* Another one of the same stream takes its place: nothing is removed. */
+	stream_log_replace(&log, SLICE_LIT(FIRST "\n"));
+	asks(FETCH_STORE_LOGGED, "");
+	store_is_given_text("0", FIRST "\n");
+	answers(&world.commands, ":1\r\n");
+	hears(world.last_id, 200, "");
+	store_is_given_nothing();
+	store_accepts();
+	store_is_given_text("0", FIRST "\n");
+	answers(&world.commands, "-OOM\r\n");
+	asks(FETCH_STORE_LOGGED, "");
+	store_is_given_text("0", FIRST "\n");
+	answers(&world.commands, ":1\r\n");
+	hears(world.last_id, 200, "");
+	stream_log_free(&log);
+	stream_log_free(&odd);
+	asks(FETCH_STORE_LOGGED, "");
+	store_removes("p:e:" ID_A ":3");
+	hears(world.last_id, 200, "");
+	store_is_given_nothing();
+	stream_logs_fini(&logs);
+}
+
+/* CLU-SESS-04: no more than the store has answered for, and what is gone goes when all else is there. */
+static void many_logs_are_copied(void **state)
+{
+	static struct stream_log *many[4];
+	struct stream_log_owner owner;
+	struct stream_logs logs;
+	at_end(mem_free) char *text = mem_alloc(400001);
+
+	memset(text, 'x', 400000);
+	text[400000] = '\0';
+	stream_logs_open(&logs, world.streams, on_found, NULL);
+	stream_log_owner_init(&owner);
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	for (int i = 0; i < 4; i++) {
+		at_end(mem_free) char *first = mem_printf("of " ID_A " 7 %d 1 9\n", i + 1);
+
+		stream_log_new(&logs, &owner, &many[i]);
+		stream_log_append(&many[i], slice_str(first), slice_str(text));
+	}
+	asks(FETCH_STORE_LOGGED, "");
+	for (int i = 0; i < 3; i++)
+		TURN_UNTIL(has_order(&world.commands));
+	stream_log_free(&many[0]);
+	for (int i = 0; i < 50; i++) {
+		turn();
+		assert_false(has_order(&world.commands));
+	}
+	for (int i = 0; i < 3; i++)
+		answers(&world.commands, ":1\r\n");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 5), "p:e:" ID_A ":4");
+	answers(&world.commands, ":1\r\n");
+	store_removes("p:e:" ID_A ":1");
+	hears(world.last_id, 200, "");
+	stream_log_owner_fini(&owner);
+	stream_logs_fini(&logs);
 }
 
 /* ---- denials ---- */
@@ -626,10 +762,16 @@ static void denials_in_the_store_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_has_changed_is_written),   CASE(what_others_have_is_told),
-		CASE(a_session_is_taken_over),       CASE(what_is_taken_back_stays),
-		CASE(an_odd_store_is_left),          CASE(an_odd_gateway),
-		CASE(denials_are_written),           CASE(denials_of_others_are_told),
+		CASE(what_has_changed_is_written),
+		CASE(what_others_have_is_told),
+		CASE(a_session_is_taken_over),
+		CASE(what_is_taken_back_stays),
+		CASE(an_odd_store_is_left),
+		CASE(an_odd_gateway),
+		CASE(logs_are_copied),
+		CASE(many_logs_are_copied),
+		CASE(denials_are_written),
+		CASE(denials_of_others_are_told),
 		CASE(denials_in_the_store_are_read),
 	};
 

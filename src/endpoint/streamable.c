@@ -293,6 +293,8 @@ static void listening_begin(struct listening *get, struct client *client,
 	source->max_age_ms = conf->max_connection_age_ms;
 	source->is_known = source->after != STREAM_FROM_HERE;
 	get->writer.on_end = listening_on_end;
+	if (conf->cluster != NULL && client->session->is_continued && source->is_known)
+		stream_skip_to(stream, source->after);
 	if (source->after != STREAM_FROM_HERE && source->after > stream->taken) {
 		listening_refuse_event(get);
 	} else if (get->stored != NULL &&

@@ -1069,6 +1069,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	keeper->helpers[IPC_HELPER_STORE].sessions =
 		keeper->text_stores.items[IPC_TEXT_SESSIONS].memory;
+	keeper->helpers[IPC_HELPER_STORE].streams = keeper->gateway_streams;
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
 	keeper->reaper.programs = keeper->programs;

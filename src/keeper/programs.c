@@ -463,6 +463,7 @@ int helper_process_init(struct helper_process *process, enum ipc_helper which,
 		.which = which,
 		.programs = programs,
 		.sessions = -1,
+		.streams = -1,
 		.config = -1,
 		.gateway_fd = -1,
 		.gateway_end = -1,
@@ -523,10 +524,12 @@ static int reopen_for_reading(int memory_file)
 static int helper_start(struct helper_process *process, struct error *err)
 {
 	at_end(file_close) int sessions = reopen_for_reading(process->sessions);
+	at_end(file_close) int streams = reopen_for_reading(process->streams);
 	int fds[HELPER_DESCRIPTORS] = {
 		[HELPER_LOG] = process->log_relay.pipe.out,
 		[HELPER_CONFIG] = process->config,
 		[HELPER_SESSIONS] = sessions,
+		[HELPER_STREAMS] = streams,
 	};
 	pid_t pid;
 

@@ -152,6 +152,7 @@ enum helper_descriptor {
 	HELPER_GATEWAY = 3,  /* protocol: io/ipc.h */
 	HELPER_CONFIG = 4,   /* a memory file: what config_print_for_fetcher or _for_store writes */
 	HELPER_SESSIONS = 5, /* of mcpgated-store, to read: the gateway's GATEWAY_SESSIONS */
+	HELPER_STREAMS = 6,  /* likewise: GATEWAY_STREAMS */
 	HELPER_DESCRIPTORS
 };
 
@@ -159,6 +160,7 @@ struct helper_process {
 	enum ipc_helper which;
 	const struct programs *programs;
 	int sessions;    /* a memory file for HELPER_SESSIONS, borrowed; -1: not for it */
+	int streams;     /* likewise, for HELPER_STREAMS */
 	int config;      /* a memory file; -1: it is not needed, and all functions are no-ops */
 	int gateway_fd;  /* of the gateway it serves, borrowed; -1: none */
 	int gateway_end; /* of the socket pair, until the gateway has it; else -1 */

@@ -805,24 +805,56 @@ static bool has_just_ended(const struct kept_sessions *kept, const struct digest
 	return false;
 }
 
+/* "log BYTES", and behind that line its text, of the session before; NULL: it is not wanted. */
+static void take_log(struct kept_sessions *kept, struct kept_session *one, struct slice line,
+		     struct slice *rest)
+{
+	char name[DIGEST_TEXT + 1];
+	struct slice text;
+	uint64_t size;
+
+	slice_cut(&line, ' ');
+	if (text_parse_u64(line, &size) < 0 || size > rest->n)
+		return;
+	text = slice_of(rest->p, size);
+	*rest = slice_of(rest->p + size, rest->n - size);
+	if (one == NULL)
+		return;
+	text_base64url(one->id.bytes, sizeof(one->id.bytes), name);
+	if (slice_is_equal(stream_log_name(text), slice_of(name, DIGEST_TEXT)))
+		stream_log_add(&kept->logs, &one->logs, text);
+}
+
 void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_ours)
 {
+	struct kept_session *taken = NULL;
+
 	while (lines.n > 0 && kept->is_on && kept->file != NULL) {
 		struct slice line = slice_cut(&lines, '\n');
 		bool is_leg = slice_has_prefix(line, SLICE_LIT(LEG_BEGIN));
 		struct kept_session *one;
 		struct digest id;
 
+		if (slice_has_prefix(line, SLICE_LIT("log "))) {
+			take_log(kept, taken, line, &lines);
+			continue;
+		}
 		if (!kept_line_read_id(line, is_leg ? SLICE_LIT(LEG_BEGIN) : SLICE_LIT(LINE_BEGIN),
 				       &id) ||
 		    find_in(kept, &kept->live_by_id, &id) != NULL || has_just_ended(kept, &id))
 			continue;
 		one = find_asleep(kept, &id);
-		if (one != NULL && is_ours)
+		if (one != NULL && is_ours) { /* a daemon that began anew has no logs */
+			if (!one->is_leg && list_is_empty(&one->logs.logs))
+				taken = one;
 			continue;
+		}
+		if (one == taken)
+			taken = NULL;
 		if (one != NULL)
 			drop(kept, one);
-		(void)!take_line(kept, line, is_leg);
+		if (take_line(kept, line, is_leg) && !is_leg)
+			taken = find_asleep(kept, &id);
 	}
 	if (!timer_is_running(&kept->forgetting))
 		timer_start(kept->loop, &kept->forgetting, kept->conf->idle_ms);
@@ -1135,6 +1167,11 @@ void kept_sessions_open_streams(struct kept_sessions *kept, int fd)
 void kept_sessions_hand_over(struct kept_sessions *kept)
 {
 	save_rest(kept);
+}
+
+void kept_sessions_leave(struct kept_sessions *kept)
+{
+	kept->logs.is_left = true;
 }
 
 void kept_sessions_fini(struct kept_sessions *kept)

@@ -125,6 +125,8 @@ void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server
 void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner);
 /* Leaves everything to the next gateway. */
 void kept_sessions_hand_over(struct kept_sessions *kept);
+/* The daemon ends: what clients could still get stays in the file, for the other nodes of a cluster. */
+void kept_sessions_leave(struct kept_sessions *kept);
 /* Saves what has not been saved. Live sessions must have ended. */
 void kept_sessions_fini(struct kept_sessions *kept);
 
@@ -202,6 +204,7 @@ size_t kept_sessions_ended(const struct kept_sessions *kept, size_t since, struc
 bool kept_sessions_have(const struct kept_sessions *kept, const struct digest *id);
 /*
  * These lines, which another node has written, are this one's from now on: their sessions sleep here.
+ * Behind the line of a session are the logs of its streams, each "log BYTES", a line end and its text.
  * is_ours: it was this node itself; what is here is newer. Live ones stay as they are.
  */
 void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_ours);

@@ -676,7 +676,7 @@ static void another_gateway_is_not_believed(void **state)
 		"waits ",
 		"taken ",
 		"gone ",
-		"skipped\n",
+		"first 9\n",
 		"ended\n",
 		"0 ",
 		"1 ",

@@ -535,7 +535,6 @@ void session_end(struct session *session, enum reason reason)
 	session->ops->on_end(session, reason);
 	session_forget_marks(session);
 	stream_end(&session->standalone, reason);
-	stream_flush(&session->standalone);
 	stream_fini(&session->standalone);
 	replay_store_fini(&session->replay_store);
 	session->principal->sessions--;

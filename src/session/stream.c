@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References to messages, in one list per kind, so that what has to go first when the stream is full is found at once; numbers record
- * the order of arrival. Each step costs the same, however many messages wait: one client's flood must not slow down the others.
+ * References to messages, in one list per kind, so that what has to go first when the stream is full is found at once. Each step costs
+ * the same, however many messages wait: one client's flood must not slow down the others.
  */
 #include "session/stream.h"
 
@@ -98,10 +98,9 @@ static enum stream_kind stream_find_rank(const struct stream *stream)
 		rank = container_of(stream->kept.next, struct stream_event, link)->kind;
 	else if (stream_is_ended(stream) && stream->count > 0 && stream->reader == NULL)
 		rank = STREAM_RESPONSE;
-	for (int kind = STREAM_PROGRESS; kind <= STREAM_NOTIFICATION && kind < (int)rank; kind++) {
+	for (int kind = STREAM_PROGRESS; kind <= STREAM_NOTIFICATION && kind < (int)rank; kind++)
 		if (stream_first(stream, kind) != NULL)
 			return kind;
-	}
 	return rank;
 }
 
@@ -122,9 +121,7 @@ static void stream_update_rank(struct stream *stream)
 	stream->rank = rank;
 }
 
-/*
- * parent is borrowed for the budget's life, or NULL. If it has callers, this is the budget of one. All streams must leave it before its end.
- */
+/* parent is borrowed for its life, or NULL. If it has callers, this is the budget of one. */
 static void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
 			       struct stream_budget *parent)
 {
@@ -158,12 +155,11 @@ static void stream_set_budget(struct stream *stream, struct stream_budget *budge
 
 /*
  *	of SESSION EPOCH NUMBER KNOWN REQUEST	the first line: of which stream
- *	first N					so many were taken and forgotten before
+ *	first N					so many were taken, and are forgotten
  *	kept KIND WALL_MS MESSAGE		was taken then
  *	waits SEQUENCE KIND MESSAGE
  *	taken SEQUENCE WALL_MS			the first that waits
  *	gone SEQUENCE				waits no longer
- *	skipped					a number was lost with what was gone
  *	ended
  */
 
@@ -318,6 +314,13 @@ static void stream_detach_reader(struct stream *stream, enum reason reason)
 	reader->ops->on_detached(reader, reason);
 }
 
+/* Serves the reader now instead of at the end of the turn. */
+static void stream_flush(struct stream *stream)
+{
+	if (stream->reader != NULL)
+		stream->reader->ops->on_wake(stream->reader);
+}
+
 static void stream_on_wake(struct task *task)
 {
 	stream_flush(container_of(task, struct stream, wake));
@@ -354,6 +357,15 @@ static void stream_forget_oldest(struct stream *stream)
 	stream_count_bytes(stream, -(ptrdiff_t)stream_weight(event->msg));
 	msg_unref(&event->msg);
 	free(event);
+}
+
+/* So many were taken, and none of them is kept. */
+static void stream_forget_to(struct stream *stream, uint64_t number)
+{
+	while (stream->kept_count > 0)
+		stream_forget_oldest(stream);
+	stream->taken = number;
+	stream_note(stream, no_text, "first %" PRIu64, number);
 }
 
 /*
@@ -403,14 +415,15 @@ void stream_fini(struct stream *stream)
 {
 	struct stream_event *event;
 
+	if (stream_is_ended(stream))
+		stream_flush(stream);
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, stream->end_reason);
 	stream_log_free(&stream->log);
 	task_cancel(&stream->wake);
-	for (int kind = 0; kind < STREAM_KINDS; kind++) {
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
 		while ((event = stream_first(stream, kind)) != NULL)
 			stream_remove(stream, event);
-	}
 	while (stream->kept_count > 0)
 		stream_forget_oldest(stream);
 	stream_leave_budget(stream);
@@ -457,17 +470,13 @@ static void stream_shed(struct stream *stream)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
 
-/*
- * Serves the reader, which may not have had its turn yet. Returns whether it took something or was
- * detached; it may have ended the stream.
- */
+/* Serves the reader, which may end the stream. Returns whether it took something or was detached. */
 static bool stream_let_read(struct stream *stream)
 {
-	uint64_t before;
+	uint64_t before = stream->reader != NULL ? stream->reader->position : 0;
 
 	if (stream->reader == NULL)
 		return false;
-	before = stream->reader->position;
 	stream_flush(stream);
 	return stream->reader == NULL || stream->reader->position != before;
 }
@@ -502,8 +511,8 @@ static void stream_give_up(struct stream *stream)
 	}
 	if (stream->rank > STREAM_NOTIFICATION) {
 		stream_remove(stream, stream_find_oldest(stream));
-		stream->taken++; /* so that a reader that asks for it is told that it is gone */
-		stream_note(stream, no_text, "skipped");
+		/* So that a reader that asks for it is told that it is gone. */
+		stream_forget_to(stream, stream->taken + 1);
 		counter_add(COUNTER_STREAM_EVICTED);
 	} else if (stream_let_read(stream)) {
 		return;
@@ -604,15 +613,27 @@ void stream_end(struct stream *stream, enum reason reason)
 		task_schedule(stream->loop, &stream->wake);
 }
 
-void stream_flush(struct stream *stream)
-{
-	if (stream->reader != NULL)
-		stream->reader->ops->on_wake(stream->reader);
-}
-
 void stream_keep_nothing(struct stream *stream)
 {
 	stream->keeps_nothing = true;
+}
+
+void stream_skip_to(struct stream *stream, uint64_t after)
+{
+	if (after <= stream->taken || after - stream->taken > UINT32_MAX)
+		return;
+	if (stream->reader != NULL)
+		stream_detach_reader(stream, REASON_TAKEN_OVER);
+	while (stream->taken < after && stream->count > 0) {
+		struct stream_event *event = stream_find_oldest(stream);
+
+		if (event->kind == STREAM_RESPONSE)
+			break;
+		stream_keep(stream, event, clock_now_ms());
+	}
+	if (stream->taken < after)
+		stream_forget_to(stream, after);
+	stream_forget_old(stream);
 }
 
 bool stream_attach(struct stream *stream, struct stream_reader *reader,
@@ -709,11 +730,9 @@ static void store_on_sweep(struct timer *timer)
 {
 	struct store *store = container_of(timer, struct store, sweep);
 
-	for (int kind = 0; kind < STREAM_KINDS; kind++) {
-		LIST_EACH_SAFE(struct stream_share, stream_share, &store->budget.streams[kind],
-			       link)
-			stream_forget_old(stream_share->stream);
-	}
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		LIST_EACH_SAFE(struct stream_share, share, &store->budget.streams[kind], link)
+			stream_forget_old(share->stream);
 	timer_start(store->loop, timer, store->conf->stream.replay_age_ms / SWEEPS_PER_AGE + 1);
 }
 
@@ -797,13 +816,10 @@ static void replay_store_forget_expired(struct replay_store *replay_store)
 
 struct slice replay_store_find_expired(const struct replay_store *replay_store, uint64_t number)
 {
-	LIST_EACH(struct expired_stream, expired_stream, &replay_store->expired, link) {
-		struct expired_stream *expired = expired_stream;
-
+	LIST_EACH(struct expired_stream, expired, &replay_store->expired, link)
 		if (expired->number == number)
 			return slice_of(expired->request_id, expired->request_id_length);
-	}
-	return (struct slice){ NULL, 0 };
+	return no_text;
 }
 
 /* Removes the stream from the replay store, which drops its reference. */
@@ -968,10 +984,7 @@ struct stored_stream *replay_store_find(const struct replay_store *replay_store,
 	return stored;
 }
 
-/*
- * The stream that ended first of those without waiting messages; if all have some, the one of all
- * that ended first.
- */
+/* The stream that ended first of those without waiting messages, or, if all have some, of all. */
 static struct stored_stream *replay_store_find_least(const struct replay_store *replay_store)
 {
 	struct stored_stream *first = NULL;
@@ -1077,14 +1090,6 @@ static struct stream *open_logged(struct replay_store *replay_store, struct stre
 	return &(*stored_r)->stream;
 }
 
-/* Nothing before it is kept: what is kept has no holes. */
-static void skip_number(struct stream *stream)
-{
-	while (stream->kept_count > 0)
-		stream_forget_oldest(stream);
-	stream->taken++;
-}
-
 static void read_taken(struct stream *stream, uint64_t sequence, uint64_t wall_ms)
 {
 	struct stream_event *event = stream->count > 0 ? stream_find_oldest(stream) : NULL;
@@ -1092,7 +1097,7 @@ static void read_taken(struct stream *stream, uint64_t sequence, uint64_t wall_m
 	uint64_t age_ms = now_wall_ms > wall_ms ? now_wall_ms - wall_ms : 0;
 
 	if (event == NULL || event->number != sequence) { /* the bounds here are other ones */
-		skip_number(stream);
+		stream_forget_to(stream, stream->taken + 1);
 		return;
 	}
 	stream_keep(stream, event, age_ms < now_ms ? now_ms - age_ms : 0);
@@ -1116,14 +1121,10 @@ static bool read_line(struct stream *stream, struct slice line)
 
 	if (slice_is_equal(word, SLICE_LIT("ended")))
 		return true;
-	if (slice_is_equal(word, SLICE_LIT("skipped"))) {
-		skip_number(stream);
-		return false;
-	}
 	if (!cut_number(&line, INT64_MAX, &number))
 		return false;
-	if (slice_is_equal(word, SLICE_LIT("first")) && stream->taken == 0)
-		stream->taken = number;
+	if (slice_is_equal(word, SLICE_LIT("first")) && number > stream->taken)
+		stream_forget_to(stream, number);
 	else if (slice_is_equal(word, SLICE_LIT("gone")))
 		stream_drop(stream, number);
 	else if (!cut_number(&line, INT64_MAX, &other))
@@ -1185,7 +1186,8 @@ void replay_store_read(struct replay_store *replay_store, struct stream *own, st
 	settle_waiting(stream);
 	set_name(replay_store, name);
 	/* Behind all numbers that the gateway before may have given. */
-	replay_store->last_number = clock_wall_ms();
+	if (replay_store->last_number < clock_wall_ms())
+		replay_store->last_number = clock_wall_ms();
 	if (stored == NULL) {
 		stream_start_log(own, replay_store, 0, true, no_text);
 		return;

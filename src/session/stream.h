@@ -125,7 +125,7 @@ struct stream {
 /* Borrows conf and budget for the stream's life. */
 void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf,
 		 struct stream_budget *budget);
-/* Drops waiting messages; detaches the reader, if any. */
+/* If it has ended, serves the reader once more. Drops waiting messages; detaches the reader, if any. */
 void stream_fini(struct stream *stream);
 
 /*
@@ -139,14 +139,18 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 bool stream_drop(struct stream *stream, uint64_t key);
 /* No more messages: the reader gets the waiting ones, then finds the stream drained. */
 void stream_end(struct stream *stream, enum reason reason);
-/* Wakes the reader now instead of at the end of the turn. */
-void stream_flush(struct stream *stream);
 /* Makes it not resumable: taken messages are not kept. FRONT-OLD-04 */
 void stream_keep_nothing(struct stream *stream);
 
 /* Begin with the first message that was never taken. */
 #define STREAM_FROM_HERE UINT64_MAX
 
+/*
+ * The client has message `after`, although this gateway knows of fewer: it has a copy of the stream that
+ * another node wrote. What waits counts as taken, up to an answer: a client that has that does not come
+ * back. No change if that cannot be. CLU-SESS-04
+ */
+void stream_skip_to(struct stream *stream, uint64_t after);
 /*
  * Reads on after message number `after`, or STREAM_FROM_HERE. A previous reader is detached with
  * REASON_TAKEN_OVER; the new one is woken if there is something to take. Returns false, without any

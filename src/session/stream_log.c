@@ -24,7 +24,13 @@ static size_t pages_for(size_t size)
 
 static void set_mark(const struct stream_log *log, uint64_t mark)
 {
-	atomic_store_explicit(&log->logs->file->marks[log->first], mark, memory_order_release);
+	struct stream_logs *logs = log->logs;
+
+	if (logs->is_left)
+		return;
+	atomic_store_explicit(&logs->file->marks[log->first], mark, memory_order_release);
+	if (logs->on_change != NULL)
+		logs->on_change(logs);
 }
 
 static void count_pages(struct stream_log *log, ptrdiff_t pages)
@@ -41,6 +47,8 @@ static void count_pages(struct stream_log *log, ptrdiff_t pages)
 static void forget_all(struct stream_logs *logs)
 {
 	CHECK(logs->count == 0);
+	if (logs->is_left)
+		return;
 	if (logs->file->form != STREAM_LOG_FORM || logs->file->used > USED_PAGES_LEFT)
 		madvise(logs->file, STREAM_LOG_FILE_BYTES, MADV_REMOVE);
 	logs->file->form = STREAM_LOG_FORM;
@@ -58,7 +66,8 @@ static void free_log(struct stream_log *log)
 	if (log->pages > 0)
 		set_mark(log, 0);
 	for (uint32_t page = log->first; log->pages > 0; page = logs->file->next[page]) {
-		buf_append(&logs->free, &page, sizeof(page));
+		if (!logs->is_left)
+			buf_append(&logs->free, &page, sizeof(page));
 		count_pages(log, -1);
 	}
 	list_remove(&log->link);
@@ -171,7 +180,7 @@ void stream_log_new(struct stream_logs *logs, struct stream_log_owner *owner,
 		    struct stream_log **holder)
 {
 	*holder = NULL;
-	if (logs == NULL || logs->file == NULL)
+	if (logs == NULL || logs->file == NULL || logs->is_left)
 		return;
 	*holder = add(logs, owner);
 	(*holder)->holder = holder;
@@ -197,7 +206,7 @@ static void append(struct stream_log **holder, struct slice head, struct slice t
 
 void stream_log_append(struct stream_log **holder, struct slice head, struct slice text)
 {
-	if (*holder != NULL)
+	if (*holder != NULL && !(*holder)->logs->is_left)
 		append(holder, head, text, SLICE_LIT("\n"));
 }
 
@@ -207,7 +216,7 @@ void stream_log_replace(struct stream_log **holder, struct slice text)
 	const struct stream_log *old = *holder;
 	struct stream_log *new = NULL;
 
-	if (old == NULL)
+	if (old == NULL || old->logs->is_left)
 		return;
 	stream_log_new(old->logs, old->owner, &new);
 	append(&new, text, SLICE_LIT(""), SLICE_LIT(""));
@@ -221,6 +230,19 @@ void stream_log_read(const struct stream_log *log, struct buf *out)
 {
 	if (log->size > 0)
 		(void)!stream_log_file_read(log->logs->file, log->first, 0, out);
+}
+
+void stream_log_add(struct stream_logs *logs, struct stream_log_owner *owner, struct slice text)
+{
+	struct stream_log *log;
+
+	stream_log_new(logs, owner, &log);
+	if (log == NULL)
+		return;
+	CHECK(text.n > 0);
+	append(&log, text, SLICE_LIT(""), SLICE_LIT(""));
+	if (log != NULL)
+		log->holder = NULL;
 }
 
 bool stream_log_take(struct stream_log_owner *owner, struct buf *out)
@@ -301,7 +323,7 @@ static bool take_over(struct found *found, uint32_t first, uint64_t mark, uint32
 	log->first = first;
 	log->last = log->at = last;
 	log->size = text.len;
-	log->generation = (uint32_t)(mark >> 32);
+	log->generation = stream_log_generation_of(mark);
 	count_pages(log, (ptrdiff_t)pages_for(text.len));
 	return true;
 }
@@ -317,8 +339,8 @@ static void read_all(struct found *found)
 
 		if (mark == 0)
 			continue;
-		if ((uint32_t)(mark >> 32) > logs->generation)
-			logs->generation = (uint32_t)(mark >> 32);
+		if (stream_log_generation_of(mark) > logs->generation)
+			logs->generation = stream_log_generation_of(mark);
 		is_taken = is_whole(found, page, stream_log_size_of(mark), &last) &&
 			   take_over(found, page, mark, last);
 		settle(found, page, is_taken ? PAGE_TAKEN : PAGE_SPENT);

@@ -51,6 +51,9 @@ struct stream_logs {
 	uint32_t generation;
 	struct ranking ranking; /* of the owners */
 	bool is_full;           /* a log was lost, and that was logged */
+	bool is_left;           /* set by the owner: all stays in the file, as this process ends */
+	/* The file has changed, for copies of it elsewhere; NULL: there are none. */
+	void (*on_change)(struct stream_logs *logs);
 };
 
 /* Whose logs they are; embedded. */
@@ -104,6 +107,8 @@ void stream_log_replace(struct stream_log **holder, struct slice text);
 void stream_log_read(const struct stream_log *log, struct buf *out);
 /* Appends the text of this owner's oldest log to `out`, and frees it. False: he has none. */
 bool stream_log_take(struct stream_log_owner *owner, struct buf *out);
+/* A log with this text, which nobody but its owner has a pointer to. */
+void stream_log_add(struct stream_logs *logs, struct stream_log_owner *owner, struct slice text);
 /* Accepts a pointer to NULL; sets it to NULL. */
 void stream_log_free(struct stream_log **holder);
 
@@ -123,4 +128,8 @@ uint64_t stream_log_file_read(const struct stream_log_file *file, size_t page, s
 static inline uint32_t stream_log_size_of(uint64_t mark)
 {
 	return (uint32_t)mark;
+}
+static inline uint32_t stream_log_generation_of(uint64_t mark)
+{
+	return (uint32_t)(mark >> 32);
 }

@@ -391,6 +391,39 @@ static void positions_out_of_range_are_refused(void **state)
 	assert_string_equal(take_after(5), "");
 }
 
+/*
+ * CLU-SESS-04: a client has more than the copy of its stream says: that is not sent again; an answer is, which it cannot have;
+ * and numbers go on behind what it has.
+ */
+static void what_the_client_has_is_passed_over(void **state)
+{
+	push(STREAM_PROGRESS, 0, "a");
+	push(STREAM_LOG, 0, "b");
+	push(STREAM_PROGRESS, 0, "c");
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
+	first.room = 1;
+	loop_turn(loop, false);
+	assert_int_equal(number, 1);
+	stream_skip_to(&stream, 1);
+	stream_skip_to(&stream, UINT64_MAX - 1);
+	assert_int_equal(first.detached, 0);
+	stream_skip_to(&stream, 2);
+	assert_int_equal(first.reason, REASON_TAKEN_OVER);
+	assert_int_equal(stream.taken, 2);
+	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
+	assert_string_equal(take_all(&second), "a b c");
+	push(STREAM_PROGRESS, 0, "d");
+	push(STREAM_RESPONSE, 0, "answer");
+	stream_end(&stream, REASON_DONE);
+	stream_skip_to(&stream, 9);
+	assert_int_equal(stream.kept_count, 0);
+	assert_false(stream_is_drained(&stream, 9));
+	assert_false(stream_attach(&stream, &first.reader, &ops, 8));
+	assert_true(stream_attach(&stream, &first.reader, &ops, 9));
+	assert_string_equal(take_all(&first), "answer");
+	assert_int_equal(number, 10);
+}
+
 static void old_messages_are_forgotten(void **state)
 {
 	push_letters("ab");
@@ -443,10 +476,11 @@ static void fini_leaves_nothing(void **state)
 	stream_fini(other);
 	assert_int_equal(first.detached, 1);
 	assert_int_equal(first.reason, REASON_EXPIRED);
+	assert_int_equal(first.wakes, 1);
 	assert_int_equal(msg->refs, 1);
 	free(other);
 	loop_turn(loop, false);
-	assert_int_equal(first.wakes, 0);
+	assert_int_equal(first.wakes, 1);
 	msg_unref(&msg);
 }
 
@@ -663,6 +697,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(waiting_messages_follow_the_kept_ones, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(positions_out_of_range_are_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_the_client_has_is_passed_over, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(old_messages_are_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_message_is_kept, setup, teardown),

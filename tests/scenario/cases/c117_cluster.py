@@ -64,6 +64,10 @@ class Store:
                         "r = r .. v[1] .. ' ' .. v[2] .. '\\n' end return r", "0")
         return [line.split(" ", 1) for line in text.splitlines()]
 
+    def logs(self):
+        """All of streams."""
+        return self.ask("EVAL", "local r = '' for _, k in ipairs(redis.call('KEYS', '*:e:*:*')) do r = r .. redis.call('GET', k) end return r", "0")
+
     def wait(self, *words, node="a"):
         wait_for(lambda: [l for n, l in self.records() if n == node and all(w in l for w in words)], 10, "it is in the store")
 
@@ -251,6 +255,107 @@ class Denials:
 
     def has(self, name):
         return sorted(entry["name"] for entry in self.ask(name, "GET", "/deny")["entries"])
+
+
+NOTES = ["notifications/tools/list_changed", "notifications/prompts/list_changed"]
+
+
+@with_store
+def streams_move_with_their_session(t, store):
+    """CLU-SESS-04: what the client has not got, and what it asks for again, by the ids of the node that is gone, each once; and back."""
+    nodes = Nodes(t, store, names="abc")
+    s = t.session(daemon=nodes["a"], version="2025-06-18")
+    stream = s.get()
+    s.do(["notify", NOTES[0]], ["text", "x"])
+    eq(stream.next()["method"], NOTES[0])
+    first = stream.last_id
+    stream.close()
+    done = s.start_do(["progress", 1], ["progress", 2], ["text", "the answer"], token="t")
+    eq(done.next()["params"]["progress"], 1)
+    seen = done.last_id
+    done.final()
+    lost = s.start_do(["notify", NOTES[1]], ["progress", 1], ["sleep", 60], token="u")
+    eq(lost.next()["params"]["progress"], 1)
+    store.wait('"id"')
+
+    wait_for(lambda: "the answer" in store.logs() and NOTES[1] in store.logs() and "taken 1 " in store.logs(), 10, "copied")
+    for gone, now in ("ab", "bc"):
+        nodes.kill(gone)
+        nodes.move(s, now)
+        again = s.resume(seen)
+        eq(again.next()["params"]["progress"], 2)
+        eq(again.final()["result"]["content"][0]["text"], "the answer")
+        eq(s.resume(lost.last_id).final()["error"]["data"]["reason"], "gateway_lost")
+        wait_for(lambda: store.logs().count("the answer") == 1, 10, "once")
+    stream = s.resume(first)
+    eq(stream.next()["method"], NOTES[1], "it had not got this")
+    eq(s.delete().status, 204)
+    wait_for(lambda: not store.logs(), 10, "nothing is left")
+
+
+def subscribed(t, nodes):
+    s = t.session(daemon=nodes["a"], version="2025-06-18")
+    s.ask("resources/subscribe", {"uri": "file:///of"})
+    nodes.store.wait("file:///of")
+    return s
+
+
+def update(s, n):
+    s.do(["notify", "notifications/resources/updated", {"uri": "file:///of/%d" % n}], ["text", "x"])
+
+
+def updates(stream, count):
+    """A node that has taken a session over says once that its lists, and what it has subscribed to, may have changed."""
+    told = []
+    while len(told) < count:
+        uri = stream.next().get("params", {}).get("uri", "file:///of")
+        if uri != "file:///of":
+            told.append(int(uri.rsplit("/", 1)[1]))
+    return told
+
+
+@with_store
+def what_the_store_lacks_is_passed_over(t, store):
+    """CLU-SESS-04: a node dies before the store has all: what a client says that it has is not sent again, nor refused."""
+    nodes = Nodes(t, store)
+    s = subscribed(t, nodes)
+    update(s, 0)
+    wait_for(lambda: "waits 1 " in store.logs(), 10, "copied")
+    call = s.start_do(["progress", 1], ["sleep", 60], token="t")
+    eq(call.next()["params"]["progress"], 1)
+    wait_for(lambda: store.logs().count("taken 1 ") == 1, 10, "copied")
+    store.ask("CLIENT", "PAUSE", "100000", "WRITE")
+    stream = s.get()
+    eq(updates(stream, 1), [0])
+    update(s, 1)
+    eq(updates(stream, 1), [1])
+    nodes.kill("a")
+    store.ask("CLIENT", "UNPAUSE")
+    eq(store.logs().count("taken"), 1, "it lacks that")
+    nodes.move(s, "b")
+    again = s.resume(stream.last_id)
+    update(s, 2)
+    eq(updates(again, 1), [2], "what it has is not sent again")
+    eq(s.resume(call.last_id).final()["error"]["data"]["reason"], "gateway_lost")
+
+
+@with_store
+def a_node_that_stops_leaves_its_streams(t, store):
+    """CLU-SESS-04: what came last before SIGTERM is at the next node, and at the same one when it begins again."""
+    nodes = Nodes(t, store)
+    s = subscribed(t, nodes)
+    for n, (name, following) in enumerate(("ab", "bb", "ba")):
+        update(s, n)
+        nodes[name].term()
+        eq(nodes[name].wait(20), 0)
+        ok("file:///of/%d" % n in store.logs(), "it waits there")
+        nodes.begin(name)
+        nodes.move(s, following)
+        stream = s.get()
+        eq(updates(stream, 1), [n])
+        update(s, 7)
+        eq(updates(stream, 1), [7], "once")
+        stream.close()
 
 
 @with_store
@@ -515,8 +620,8 @@ def a_node_that_is_stopped_finishes(t):
             wait_for(proxy.serves, 10, "the proxy")
             s = t.session(daemon=proxy, token="token-1")
             name = s.id[0]
-            running = s.start_do(["sleep", 3], ["text", "done"])
-            wait_for(lambda: nodes[name].log("call_state"), 10, "the call")
+            running = s.start_do(["progress", 1], ["sleep", 3], ["text", "done"], token="t")
+            eq(running.next()["params"]["progress"], 1)
             store.wait('"id"', node=name)
             nodes[name].term()
             eq(running.final()["result"]["content"][0]["text"], "done")

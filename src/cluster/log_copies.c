@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/log_copies.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "router/digest.h"
+
+#define COPIED_BYTES (1024 * 1024) /* of logs: what is more waits until these have been answered */
+
+/* A log of a stream, as it is in the store, or is to be. */
+struct log_copy {
+	struct map_link by_name;
+	struct list link; /* among the removed ones, else none */
+	uint32_t generation;
+	size_t size;         /* of what was written; 0: it is to be written from its beginning */
+	uint64_t written_ms; /* when it last was */
+	struct buf id;       /* of the session */
+	struct buf name;     /* ID:NUMBER */
+};
+
+/* What was written of a copy, and is not answered. */
+struct writing {
+	struct list link;
+	size_t page;
+	uint32_t generation;
+};
+
+void store_key_append(struct buf *out, const char *prefix, char kind, struct slice id)
+{
+	buf_printf(out, "%s:%c:%.*s", prefix, kind, SLICE_ARG(id));
+}
+
+static bool has_other_copy(const struct log_copies *copies, const struct log_copy *copy)
+{
+	struct slice name = buf_slice(&copy->name);
+
+	for (const struct map_link *at =
+		     map_find_link(&copies->by_name, text_hash(copies->seed, name));
+	     at != NULL; at = at->next) {
+		const struct log_copy *other = container_of(at, const struct log_copy, by_name);
+
+		if (other != copy && slice_is_equal(buf_slice(&other->name), name))
+			return true;
+	}
+	return false;
+}
+
+static void free_copy(struct log_copies *copies, struct log_copy *copy)
+{
+	map_remove_link(&copies->by_name, &copy->by_name);
+	list_remove(&copy->link);
+	buf_fini(&copy->id);
+	buf_fini(&copy->name);
+	free(copy);
+}
+
+/* The keys of the session, of the set of its streams, and of the stream. */
+static size_t append_copy_keys(const struct log_copies *copies, const struct log_copy *copy,
+			       struct buf keys[3], struct slice *arguments)
+{
+	store_key_append(&keys[0], copies->prefix, 's', buf_slice(&copy->id));
+	store_key_append(&keys[1], copies->prefix, 'e', buf_slice(&copy->id));
+	store_key_append(&keys[2], copies->prefix, 'e', buf_slice(&copy->name));
+	arguments[0] = SLICE_LIT("3");
+	for (size_t i = 0; i < 3; i++)
+		arguments[1 + i] = buf_slice(&keys[i]);
+	return 4;
+}
+
+static struct slice number_of(const struct log_copy *copy)
+{
+	return slice_of(copy->name.data + copy->id.len + 1, copy->name.len - copy->id.len - 1);
+}
+
+static void send_of_copy(struct log_copies *copies, const struct log_copy *copy, const char *script,
+			 const struct slice *more, size_t more_count, redis_reply_fn *on_reply)
+{
+	struct slice arguments[REDIS_ARGUMENTS_MAX];
+	struct buf keys[3] = { 0 };
+	size_t n = append_copy_keys(copies, copy, keys, arguments);
+
+	arguments[n++] = slice_str(copies->node);
+	arguments[n++] = number_of(copy);
+	if (more_count > 0)
+		memcpy(arguments + n, more, more_count * sizeof(*more));
+	redis_send_script(copies->redis, script, arguments, n + more_count, on_reply, copies);
+	for (size_t i = 0; i < 3; i++)
+		buf_fini(&keys[i]);
+}
+
+static void on_removed(void *arg, const redisReply *reply)
+{
+	struct log_copies *copies = arg;
+
+	copies->on_reply(copies->arg, reply);
+}
+
+/* Those of streams that have another one by now were overwritten; another node may have taken the session. */
+static void remove_copies(struct log_copies *copies)
+{
+	static const char script[] = "local n = redis.call('HGET', KEYS[1], 'n') "
+				     "if n and n ~= ARGV[1] then return 1 end "
+				     "redis.call('DEL', KEYS[3]) "
+				     "redis.call('SREM', KEYS[2], ARGV[2]) return 1";
+
+	LIST_DRAIN(struct log_copy, copy, &copies->removed, link) {
+		if (copy->id.len > 0 && !has_other_copy(copies, copy))
+			send_of_copy(copies, copy, script, NULL, 0, on_removed);
+		free_copy(copies, copy);
+	}
+}
+
+static void free_writing(struct writing *writing)
+{
+	list_remove(&writing->link);
+	free(writing);
+}
+
+static void note_copied(struct log_copies *copies, const struct writing *writing,
+			const redisReply *reply)
+{
+	struct log_copy *copy = copies->by_page[writing->page];
+	struct slice word = redis_text(reply);
+	bool is_other = slice_is_equal(word, SLICE_LIT("other"));
+
+	if (copy == NULL || copy->generation != writing->generation)
+		return;
+	if (is_other || reply == NULL || reply->type == REDIS_REPLY_ERROR)
+		copy->size = 0; /* it is written again with the next change of any */
+	copies->must_compare |= is_other || reply == NULL;
+}
+
+static void on_copied(void *arg, const redisReply *reply)
+{
+	struct log_copies *copies = arg;
+	struct writing *writing = container_of(copies->writings.next, struct writing, link);
+
+	CHECK(!list_is_empty(&copies->writings));
+	note_copied(copies, writing, reply);
+	free_writing(writing);
+	if (copies->must_compare && reply != NULL)
+		log_copies_compare(copies);
+	copies->on_reply(copies->arg, reply);
+}
+
+static void write_copy(struct log_copies *copies, size_t page, struct slice text)
+{
+	static const char script[] =
+		"local n = redis.call('HGET', KEYS[1], 'n') "
+		"if n and n ~= ARGV[1] then return ARGV[6] end "
+		"if ARGV[3] == '0' then redis.call('SET', KEYS[3], ARGV[4]) "
+		"elseif redis.call('STRLEN', KEYS[3]) ~= tonumber(ARGV[3]) then return 'other' "
+		"else redis.call('APPEND', KEYS[3], ARGV[4]) end "
+		"redis.call('SADD', KEYS[2], ARGV[2]) "
+		"redis.call('PEXPIRE', KEYS[2], ARGV[5]) redis.call('PEXPIRE', KEYS[3], ARGV[5]) "
+		"return 1";
+	struct writing *writing = mem_zalloc(sizeof(*writing));
+	struct log_copy *copy = copies->by_page[page];
+	char from[24], life[24];
+
+	snprintf(from, sizeof(from), "%zu", copy->size);
+	snprintf(life, sizeof(life), "%" PRIu64, copies->life_ms);
+	writing->page = page;
+	writing->generation = copy->generation;
+	list_append(&copies->writings, &writing->link);
+	copy->size += text.n;
+	copy->written_ms = clock_now_ms();
+	send_of_copy(copies, copy, script,
+		     (struct slice[]){ slice_str(from), text, slice_str(life),
+				       buf_slice(&copy->id) },
+		     4, on_copied);
+}
+
+/* Its text begins "of ID EPOCH NUMBER ". */
+static void name_copy(struct log_copy *copy, struct slice text)
+{
+	struct slice id = stream_log_name(text), line = slice_cut(&text, '\n');
+	uint64_t number = 0;
+
+	for (int i = 0; i < 3; i++)
+		slice_cut(&line, ' ');
+	if (id.n != DIGEST_TEXT || text_parse_u64(slice_cut(&line, ' '), &number) < 0)
+		id = slice_of(NULL, 0); /* of nobody: it is not written */
+	buf_append_slice(&copy->id, id);
+	buf_printf(&copy->name, "%.*s:%" PRIu64, SLICE_ARG(id), number);
+}
+
+static struct log_copy *add_copy(struct log_copies *copies, size_t page, uint32_t generation,
+				 struct slice text)
+{
+	struct log_copy *copy = mem_zalloc(sizeof(*copy));
+
+	copy->generation = generation;
+	copy->written_ms = clock_now_ms();
+	list_init(&copy->link);
+	name_copy(copy, text);
+	map_insert_link(&copies->by_name, text_hash(copies->seed, buf_slice(&copy->name)),
+			&copy->by_name);
+	copies->by_page[page] = copy;
+	if (page >= copies->page_count)
+		copies->page_count = page + 1;
+	return copy;
+}
+
+/* What has been added to the log that begins at this page. Returns how much is sent. */
+static size_t copy_log(struct log_copies *copies, size_t page)
+{
+	struct log_copy *copy = copies->by_page[page];
+	at_end(buf_fini) struct buf text = { 0 };
+	uint64_t mark =
+		stream_log_file_read(copies->file, page, copy != NULL ? copy->size : 0, &text);
+	uint32_t generation = stream_log_generation_of(mark);
+
+	/* It may have been overwritten while it was read: then it is another one, or none, by now. */
+	atomic_thread_fence(memory_order_acquire);
+	if (text.len == 0 || generation != stream_log_generation_of(copies->file->marks[page]) ||
+	    (copy != NULL && copy->generation != generation))
+		return 0;
+	if (copy == NULL)
+		copy = add_copy(copies, page, generation, buf_slice(&text));
+	if (copy->id.len == 0) {
+		copy->size += text.len;
+		return 0;
+	}
+	write_copy(copies, page, buf_slice(&text));
+	return text.len;
+}
+
+/* It has no log, or another one begins at its page. */
+static void drop_copies(struct log_copies *copies)
+{
+	for (size_t page = 0; page < copies->page_count; page++) {
+		struct log_copy *copy = copies->by_page[page];
+
+		if (copy == NULL ||
+		    copy->generation == stream_log_generation_of(copies->file->marks[page]))
+			continue;
+		copies->by_page[page] = NULL;
+		list_append(&copies->removed, &copy->link);
+	}
+}
+
+/* What has not changed for long is written once more, before it expires. */
+static bool is_written(const struct log_copies *copies, struct log_copy *copy, uint64_t mark)
+{
+	if (copy != NULL && clock_now_ms() - copy->written_ms >= copies->life_ms / 3)
+		copy->size = 0;
+	return copy != NULL && copy->size == stream_log_size_of(mark);
+}
+
+/* What is new is written before what it replaces goes. */
+void log_copies_compare(struct log_copies *copies)
+{
+	size_t used, bytes = 0;
+
+	if (copies->file == NULL)
+		return;
+	copies->must_compare = true;
+	if (!list_is_empty(&copies->writings))
+		return;
+	used = copies->file->used < STREAM_LOG_PAGES ? copies->file->used : STREAM_LOG_PAGES;
+	drop_copies(copies);
+	for (size_t page = 0; page < used && bytes < COPIED_BYTES; page++) {
+		uint64_t mark = copies->file->marks[page];
+
+		if (mark != 0 && !is_written(copies, copies->by_page[page], mark))
+			bytes += copy_log(copies, page);
+	}
+	copies->must_compare = bytes >= COPIED_BYTES;
+	if (!copies->must_compare)
+		remove_copies(copies);
+}
+
+void log_copies_write_anew(struct log_copies *copies)
+{
+	for (size_t page = 0; page < copies->page_count; page++)
+		if (copies->by_page[page] != NULL)
+			copies->by_page[page]->size = 0;
+	log_copies_compare(copies);
+}
+
+bool log_copies_are_written(const struct log_copies *copies)
+{
+	return !copies->must_compare && list_is_empty(&copies->writings);
+}
+
+void log_copies_init(struct log_copies *copies, int fd)
+{
+	copies->file = stream_log_file_map(fd);
+	copies->by_page = mem_zalloc(STREAM_LOG_PAGES * sizeof(struct log_copy *));
+	random_bytes(&copies->seed, sizeof(copies->seed));
+	list_init(&copies->removed);
+	list_init(&copies->writings);
+}
+
+void log_copies_fini(struct log_copies *copies)
+{
+	LIST_DRAIN(struct writing, writing, &copies->writings, link)
+		free_writing(writing);
+	for (size_t page = 0; page < copies->page_count; page++)
+		if (copies->by_page[page] != NULL)
+			free_copy(copies, copies->by_page[page]);
+	LIST_DRAIN(struct log_copy, copy, &copies->removed, link)
+		free_copy(copies, copy);
+	free(copies->by_page);
+	map_fini(&copies->by_name);
+	if (copies->file != NULL)
+		munmap((void *)(uintptr_t)copies->file, STREAM_LOG_FILE_BYTES);
+}
