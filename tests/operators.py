@@ -21,8 +21,8 @@ SIMPLE = re.compile(r"^(\t+)([A-Za-z_*][^\n;{}]*);[ \t]*$", re.M)
 CALL = re.compile(r"(?:\(void\)!?)?([A-Za-z_]\w*)\((.*)\)$", re.S)
 NO_EXPRESSION = re.compile(r"(?:struct|union|enum|const|static|unsigned)\b|at_end\(|\w+ \**\w+|[A-Z_]+\(")
 THING = re.compile(r"(?<![\w.>])[a-z_]\w*(?:(?:->|\.)\w+)*(?![\w(])")
-DESCRIPTOR = re.compile(r"(?:(?:\b|_)fd|(?:fds|listeners)\)?\[\w+\])$")
-OPENS = r"\b%s =[ \n]*(?:\w*open\w*|\w+_fd|socket|accept4?|dup|memfd_create|signalfd|memory_file_\w+)\("
+DESCRIPTOR = re.compile(r"(?:(?:\b|_)fd|\bpipe\.(?:in|out)|(?:fds|listeners)\)?\[\w+\])$")
+OPENS = r"\b%s =[ \n]*(?:\w*open\w*|\w+_fd|socket|accept4?|dup|memfd_create|signalfd|memory_file_\w+|\w+_make_file)\("
 POINTER = re.compile(r"\bstruct (\w+) \*(\w+)\b(?!\()")
 
 
