@@ -242,10 +242,8 @@ void claims_free_env(char **envp, char **made)
 	if (made == envp)
 		return;
 	for (size_t i = 0; made[i] != NULL; i++) {
-		if (made[i] == envp[i])
-			continue;
-		explicit_bzero(made[i], strlen(made[i]));
-		free(made[i]);
+		if (made[i] != envp[i])
+			secret_free(&made[i]);
 	}
 	free(made);
 }

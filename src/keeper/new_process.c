@@ -25,17 +25,12 @@
 #define LAST_WITHOUT_RANGE \
 	4095 /* the loop ends here: where it is needed, fewer descriptors are open */
 
-static void close_between(unsigned int first, unsigned int last)
-{
-	if (first > last || close_range(first, last, 0) == 0)
-		return;
-	for (unsigned int fd = first; fd <= last && fd <= LAST_WITHOUT_RANGE; fd++)
-		close((int)fd);
-}
-
 void descriptors_close_from(unsigned int first)
 {
-	close_between(first, UINT_MAX);
+	if (close_range(first, UINT_MAX, 0) == 0)
+		return;
+	for (unsigned int fd = first; fd <= LAST_WITHOUT_RANGE; fd++)
+		close((int)fd);
 }
 
 void descriptors_fill_standard(void)

@@ -530,13 +530,14 @@ static bool audit_write_out(struct audit_writer *writer)
 	while (writer->fd >= 0 && writer->written < writer->whole) {
 		ssize_t n = audit_write_some(writer);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n > 0) {
 			writer->written += (size_t)n;
 			continue;
 		}
-		errno = n == 0 ? EIO : errno;
+		if (n == 0)
+			errno = EIO;
+		if (errno == EINTR)
+			continue;
 		writer->is_blocked = errno == EAGAIN || errno == ENOBUFS;
 		if (writer->is_blocked)
 			return false;

@@ -163,7 +163,7 @@ static bool is_address(const char *begin, const char *end)
 	unsigned char address[16];
 	size_t length = (size_t)(end - begin);
 
-	if (length >= 2 && begin[0] == '[' && end[-1] == ']') {
+	if (begin[0] == '[' && end[-1] == ']') {
 		begin++;
 		length -= 2;
 	}
