@@ -208,16 +208,17 @@ static bool may_mount(void)
 static void files_it_may_not_write_keep_their_rights(void **state)
 {
 	static const char *const users[] = { "", ", user: nobody" };
+	struct launch_verdict verdict;
+	char path[96], text[64];
 
 	if (!may_mount() || landlock_version() < LANDLOCK_VERSION_NET)
 		skip();
 	for (size_t i = 0; i < ARRAY_LEN(users); i++) {
-		char path[96], text[64],
-			*server = mem_printf(
-				"command: sh, args: [-c, 'chmod 600 @/kept || echo kept; chmod 700 @/own && "
-				"echo > @/own/new && rm @/own/new && echo changed'], sandbox: {mode: landlock, read: "
-				"['@'], write: ['@/own']}%s",
-				users[i]);
+		char *server = mem_printf(
+			"command: sh, args: [-c, 'chmod 600 @/kept || echo kept; chmod 700 @/own && "
+			"echo > @/own/new && rm @/own/new && echo changed'], sandbox: {mode: landlock, read: "
+			"['@'], write: ['@/own']}%s",
+			users[i]);
 		uid_t user = i == 0 ? 0 : 65534;
 
 		snprintf(path, sizeof(path), "%s/own", directory);
@@ -232,6 +233,12 @@ static void files_it_may_not_write_keep_their_rights(void **state)
 		end();
 		free(server);
 	}
+	/* A pipe, which cannot be mounted: it is not started without that. */
+	begin_with("command: cat, sandbox: {mode: landlock, write: [/dev/stdin]}");
+	verdict = run(text, sizeof(text));
+	assert_int_equal(verdict.step, LAUNCH_SANDBOX);
+	assert_int_equal(verdict.error, EINVAL);
+	end();
 }
 
 static void each_failure_tells_its_step(void **state)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -218,6 +219,49 @@ static void a_start_leaves_dumpability_alone(void **state)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
+static void standard_streams_are_open_and_no_others(void **state)
+{
+	int first = dup(STDIN_FILENO);
+	pid_t pid;
+
+	close(first);
+	pid = fork();
+	if (pid == 0) {
+		close(STDIN_FILENO);
+		close(STDERR_FILENO);
+		descriptors_fill_standard();
+		_exit(write(STDERR_FILENO, "x", 1) != 1 || read(STDIN_FILENO, place, 1) != 0 ? 1 :
+		      dup(STDIN_FILENO) != first                                             ? 2 :
+											       0);
+	}
+	assert_int_equal(wait_for(pid), 0);
+}
+
+/* Older than Linux 5.11, or where a container does not know the call. */
+static void descriptors_are_closed_without_ranges(void **state)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	pid_t pid;
+
+	assert_int_equal(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(close_range), 0),
+			 0);
+	pid = fork();
+	if (pid == 0) {
+		int fds[] = { dup(STDIN_FILENO), dup2(STDIN_FILENO, 100) };
+
+		if (seccomp_load(filter) < 0)
+			_exit(1);
+		descriptors_set_cloexec();
+		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+			if (fcntl(fds[i], F_GETFD) != FD_CLOEXEC)
+				_exit(2);
+		descriptors_close_from((unsigned int)fds[0] + 1);
+		_exit(fcntl(fds[0], F_GETFD) >= 0 && fcntl(fds[1], F_GETFD) < 0 ? 0 : 3);
+	}
+	assert_int_equal(wait_for(pid), 0);
+	seccomp_release(filter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +271,8 @@ int main(void)
 		cmocka_unit_test(it_begins_in_its_group),
 		cmocka_unit_test(what_the_kernel_refuses_is_left_to_fork),
 		cmocka_unit_test(a_start_leaves_dumpability_alone),
+		cmocka_unit_test(standard_streams_are_open_and_no_others),
+		cmocka_unit_test(descriptors_are_closed_without_ranges),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

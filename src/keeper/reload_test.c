@@ -512,6 +512,16 @@ static void what_cannot_be_kept_is_refused(void **state)
 		judge(false);
 		hear_report(i + 1, false);
 	}
+	for (size_t i = 1; i < SERVERS_MAX; i++)
+		slots.slots[i].state = SERVER_SLOT_OVER;
+	put(file, "servers: {a: {command: cat}, b: {command: cat}}\n");
+	order(9);
+	assert_string_equal(
+		hear_report(9, false),
+		"error too many servers of earlier configurations still have processes; "
+		"try again later\n");
+	for (size_t i = 1; i < SERVERS_MAX; i++)
+		slots.slots[i].state = SERVER_SLOT_FREE;
 	put(file, "admin: {address: 'off'}\n" ONE);
 	order(10);
 	hear_config(1);

@@ -108,6 +108,29 @@ static void reading_is_told_once(void **state)
 	server.sandbox_read = (struct slices){ NULL, 0 };
 }
 
+static void read_from_directory(void)
+{
+	int directory = open("sub", O_PATH | O_CLOEXEC);
+
+	must(openat(directory, "../file", O_RDONLY | O_CLOEXEC) >= 0);
+}
+
+static void paths_begin_where_they_are_given_from(void **state)
+{
+	expect(read_from_directory, CHILD_REPORT_MARK "servers.s.sandbox.read: [\"%s/file\"]\n");
+}
+
+static void change_and_read(void)
+{
+	make_file("file");
+	read_file("file");
+}
+
+static void what_may_be_written_may_be_read(void **state)
+{
+	expect(change_and_read, CHILD_REPORT_MARK "servers.s.sandbox.write: [\"%s/file\"]\n");
+}
+
 static void change_files(void)
 {
 	make_file("file");
@@ -474,6 +497,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reading_is_told_once),
+		cmocka_unit_test(paths_begin_where_they_are_given_from),
+		cmocka_unit_test(what_may_be_written_may_be_read),
 		cmocka_unit_test(changing_is_told),
 		cmocka_unit_test(what_could_be_changed_is_told),
 		cmocka_unit_test(what_is_told_has_a_bound),

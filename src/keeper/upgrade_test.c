@@ -308,17 +308,20 @@ static void who_only_checks_takes_nothing(void **state)
 
 static void a_program_that_is_not_there_checks_nothing(void **state)
 {
+	int open_before = unit_test_descriptors();
 	struct upgrade upgrade;
 	struct error err;
 
 	assert_int_equal(upgrade_begin(&upgrade, own_argv), 0);
 	strcpy(upgrade.program, "/no/such/program");
+	handover_give(&upgrade.from, dup(STDIN_FILENO));
 	assert_int_equal(upgrade_check(&upgrade, 1, NULL, 0, &err), -1);
 	assert_string_equal(err.text, "/no/such/program: No such file or directory");
 	assert_int_equal(upgrade.checker, 0);
 	assert_int_equal(upgrade.output, -1);
 	assert_int_equal(upgrade_do_due(&upgrade), UINT64_MAX);
 	upgrade_fini(&upgrade);
+	assert_int_equal(unit_test_descriptors(), open_before);
 }
 
 static void new_programs_are_asked(void **state)
