@@ -396,7 +396,6 @@ static _Noreturn void end_as(pid_t pid)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status)) {
-		signal(WTERMSIG(status), SIG_DFL);
 		sigfillset(&all);
 		sigprocmask(SIG_UNBLOCK, &all, NULL);
 		raise(WTERMSIG(status));

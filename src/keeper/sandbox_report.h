@@ -13,6 +13,6 @@
  * server: there this returns 0, or -1 with errno. This one looks at what the other and its children open, change,
  * execute, connect to and listen on. What would be refused it writes to stderr, each line once, with
  * CHILD_REPORT_MARK (process/child.h) before what to add to the configuration. It ends as the other does.
- * `programs`: as for sandbox_enter. no_new_privs must be set.
+ * `programs`: as for sandbox_enter. no_new_privs must be set, and no signal be handled or ignored.
  */
 int sandbox_report_enter(const struct config_server *server, char *const *programs) must_check;

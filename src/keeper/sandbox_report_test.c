@@ -378,6 +378,7 @@ static void be_odd(void)
 	memset(address + 2, 'x', sizeof(address) - 2);
 	(void)connect(fd, (struct sockaddr *)address, sizeof(address));
 	must(open((char *)16, O_RDONLY) < 0 && errno == EFAULT);
+	must(mkdir("//", 0700) < 0);
 	must(open(address + 2, O_RDONLY) < 0);
 }
 

@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,9 +144,11 @@ static int look_from_inside(struct config_server *server, const char *const *dir
 		return 6;
 	if (has_capabilities())
 		return 7;
-	if (kill(getppid(), 0) == 0 && landlock_version() >= LANDLOCK_VERSION_SCOPED)
+	if (listen(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 1) < 0)
 		return 8;
-	return kill(getpid(), 0) == 0 ? 0 : 9;
+	if (kill(getppid(), 0) == 0 && landlock_version() >= LANDLOCK_VERSION_SCOPED)
+		return 9;
+	return kill(getpid(), 0) == 0 ? 0 : 10;
 }
 
 static void make_directories(char names[3][64], const char *directories_r[3])

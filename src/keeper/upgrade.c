@@ -59,10 +59,11 @@ static bool handover_read_file(int fd, struct buf *text)
 	    status.st_size < 1 || status.st_size > FILE_BYTES_MAX)
 		return false;
 	size = (size_t)status.st_size;
-	if (pread(fd, buf_reserve(text, size), size, 0) != (ssize_t)size)
+	if (pread(fd, buf_reserve(text, size), size, 0) != (ssize_t)size ||
+	    text->data[size - 1] != '\0')
 		return false;
 	text->len = size;
-	return text->data[size - 1] == '\0';
+	return true;
 }
 
 static bool handover_is_readable(const struct handover *handover)
@@ -140,10 +141,8 @@ int upgrade_begin(struct upgrade *upgrade_r, char **argv)
 	fd = (int)strtol(text, &end, 10);
 	upgrade_r->is_back = strcmp(end, BACK_SUFFIX) == 0;
 	unsetenv(VARIABLE);
-	if (!handover_read_file(fd, &upgrade_r->from.text)) {
-		buf_fini(&upgrade_r->from.text);
+	if (!handover_read_file(fd, &upgrade_r->from.text))
 		return -1;
-	}
 	handover_find_fds(&upgrade_r->from);
 	upgrade_r->file = handover_give(&upgrade_r->from, fd);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);

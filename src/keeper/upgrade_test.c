@@ -124,6 +124,28 @@ static void what_is_left_comes(void **state)
 	assert_int_equal(end_of(pid), FINE);
 }
 
+/* Without an end no line of it is taken. */
+static void what_is_not_whole_is_not_read(void **state)
+{
+	struct error err;
+	int file = memory_file_sealed("handover", SLICE_LIT("old 0"), &err);
+	char number[16];
+	pid_t pid;
+
+	snprintf(number, sizeof(number), "%d", file);
+	pid = fork();
+	if (pid == 0) {
+		struct upgrade upgrade;
+
+		setenv("MCPGATED_HANDOVER", number, 1);
+		DEMAND(upgrade_begin(&upgrade, own_argv) == -1);
+		DEMAND(upgrade.from.text.len == 0 && !upgrade_can_go_back(&upgrade));
+		_exit(FINE);
+	}
+	assert_int_equal(end_of(pid), FINE);
+	close(file);
+}
+
 /* The gateway of the new program has ended: the program that has handed over gets its own things back. */
 static void the_program_before_goes_on(void **state)
 {
@@ -381,6 +403,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_left_comes),
+		cmocka_unit_test(what_is_not_whole_is_not_read),
 		cmocka_unit_test(the_program_before_goes_on),
 		cmocka_unit_test(what_cannot_be_read_goes_back),
 		cmocka_unit_test(what_cannot_be_executed_leaves_all_as_it_was),
