@@ -186,23 +186,28 @@ static void the_limit_that_ended_it_is_named(void **state)
 	cgroups_close(&cgroups);
 }
 
-/* A limit that the kernel does not take means no process. */
+/* A limit, of whatever kind, that the kernel does not take means no process. */
 static void a_limit_that_cannot_be_set_is_an_error(void **state)
 {
-	struct config_server server = notes();
-	struct config config = { .servers = &server, .server_count = 1 };
+	struct config_server servers[] = { notes(), notes(), notes() };
+	struct config config = { .servers = servers, .server_count = ARRAY_LEN(servers) };
 	struct cgroups cgroups;
 	struct error err = { ERROR_NONE, "" };
-	char path[256];
+	char path[256], name[16];
 	int fd;
 
-	server.processes = 64;
+	servers[0].processes = 64;
+	servers[1].memory_bytes = 1 << 20;
+	servers[2].cpu_percent = 50;
 	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
-	assert_int_equal(cgroups_make(&cgroups, &server, &fd), -1);
-	assert_int_equal(errno, ENOENT);
-	assert_int_equal(fd, -1);
-	in_base(path, GROUP, "");
-	assert_int_equal(access(path, F_OK), -1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(cgroups_make(&cgroups, &servers[i], &fd), -1);
+		assert_int_equal(errno, ENOENT);
+		assert_int_equal(fd, -1);
+		snprintf(name, sizeof(name), "/notes.%d", i + 1);
+		in_base(path, GROUPS, name);
+		assert_int_equal(access(path, F_OK), -1);
+	}
 	cgroups_close(&cgroups);
 }
 
