@@ -59,15 +59,12 @@ static void gateway_leave(struct gateway *g)
 	http_server_leave(g->http);
 }
 
-/* Connections and streams end with what they are at. */
+/* Connections end with what they are at; streams of sessions are open until these end. */
 static void gateway_finish(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_FINISHING);
 	http_server_drain(g->http);
 	frontend_drain(&g->frontend);
-	LIST_EACH(struct session, session, &g->router.sessions.sessions, link)
-		if (session->owner == NULL)
-			stream_end(&session->standalone, REASON_DRAINING);
 }
 
 static void gateway_stop_serving(struct gateway *g)
@@ -145,6 +142,9 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 		router_end_calls(&g->router, REASON_DRAINING);
 		router_hand_over(&g->router);
 		gateway_finish(g);
+		LIST_EACH(struct session, session, &g->router.sessions.sessions, link)
+			if (session->owner == NULL)
+				stream_end(&session->standalone, REASON_DRAINING);
 		exporter_finish(g->exporter);
 		return;
 	}
@@ -183,6 +183,7 @@ static void gateway_on_drain_step(struct timer *timer)
 	else if (g->state == GATEWAY_FINISHING &&
 		 (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
 		gateway_end_sessions(g);
+	passed_ms = clock_now_ms() - g->state_since_ms;
 	if (g->state == GATEWAY_STOPPING && (g->hands_over || gateway_is_through(g, passed_ms))) {
 		loop_stop(g->loop);
 		return;

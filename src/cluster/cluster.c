@@ -44,7 +44,7 @@ static void on_saved(struct kept_sessions *kept)
 		start_saved(cluster);
 }
 
-#define LOGGING_MS 20
+#define LOGGING_MS 2
 
 static void on_logging(struct timer *timer)
 {
@@ -144,8 +144,11 @@ static void start_watch(struct cluster *cluster)
 static void set_down(struct cluster *cluster, struct slice why)
 {
 	cluster->is_up = false;
+	cluster->is_judged = true;
 	snprintf(cluster->why, sizeof(cluster->why), "%.*s", SLICE_ARG(why));
 }
+
+static void settle_asks(struct cluster *cluster);
 
 /* Returns whether denials have changed. */
 static bool take_news(struct cluster *cluster, struct slice line)
@@ -153,14 +156,16 @@ static bool take_news(struct cluster *cluster, struct slice line)
 	struct slice word = slice_cut(&line, ' ');
 
 	if (slice_is_equal(word, SLICE_LIT("up"))) {
-		cluster->is_up = true;
+		cluster->is_up = cluster->is_judged = true;
 		cluster->is_full = false;
 		on_saved(&cluster->router->kept_sessions); /* what has ended meanwhile */
 		note_logs_change(cluster);
+		settle_asks(cluster);
 		deny_list_untell(&cluster->router->sessions.deny_list);
 		cluster_tell_denials(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("down"))) {
 		set_down(cluster, line);
+		settle_asks(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("lost"))) {
 		kept_sessions_lose(&cluster->router->kept_sessions, line);
 	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
@@ -188,6 +193,7 @@ void cluster_connect(struct cluster *cluster, int fd)
 {
 	CHECK(cluster->client != NULL);
 	set_down(cluster, SLICE_LIT("it has not been reached yet"));
+	cluster->is_judged = false;
 	fetch_client_connect(cluster->client, fd);
 }
 
@@ -199,6 +205,7 @@ static void ask_end(struct cluster_ask *ask)
 	list_remove(&ask->link);
 	timer_stop(&ask->deadline);
 	inquiry_cancel(&ask->inquiry);
+	buf_fini(&ask->question);
 	ask->cluster = NULL;
 }
 
@@ -222,6 +229,25 @@ static void on_take_answer(struct inquiry *inquiry, const struct fetch_answer *a
 	if (answer->status == 200 && !was_ours)
 		LOG(SESSION_TAKEN, LOG_SLICE("from", answer->etag));
 	ask_finish(ask, answer->status == 200 || answer->status == 404);
+}
+
+static void ask_send(struct cluster_ask *ask)
+{
+	inquiry_start(ask->cluster->client, &ask->inquiry, FETCH_STORE_TAKE, 0, NULL,
+		      buf_slice(&ask->question));
+}
+
+/* Those who came before anybody knew whether the store can be reached. */
+static void settle_asks(struct cluster *cluster)
+{
+	LIST_EACH_SAFE(struct cluster_ask, ask, &cluster->asking, link) {
+		if (inquiry_is_running(&ask->inquiry) || ask->question.len == 0)
+			continue;
+		if (cluster->is_up)
+			ask_send(ask);
+		else
+			timer_start(cluster->router->loop, &ask->deadline, 0);
+	}
 }
 
 static void on_ask_deadline(struct timer *timer)
@@ -250,23 +276,24 @@ static bool is_busy(const struct cluster *cluster, const struct principal *princ
 void cluster_ask_start(struct cluster *cluster, struct cluster_ask *ask, struct slice id,
 		       const struct principal *principal, const struct server *server)
 {
-	bool can_ask = cluster->is_up && !is_busy(cluster, principal);
-	at_end(buf_fini) struct buf question = { 0 };
+	bool can_ask = (cluster->is_up || !cluster->is_judged) && !is_busy(cluster, principal);
 
 	CHECK(cluster->client != NULL && ask->cluster == NULL && ask->on_done != NULL);
 	ask->cluster = cluster;
 	ask->principal = principal;
 	digest_bytes(id, &ask->id);
 	ask->inquiry = (struct inquiry){ .on_done = on_take_answer };
+	ask->question = (struct buf){ 0 };
 	list_append(&cluster->asking, &ask->link);
 	cluster->asking_count++;
 	timer_init(&ask->deadline, on_ask_deadline);
 	timer_start(cluster->router->loop, &ask->deadline, can_ask ? CLUSTER_ASK_MS : 0);
 	if (!can_ask)
 		return;
-	kept_sessions_question(&question, id, principal, server);
-	inquiry_start(cluster->client, &ask->inquiry, FETCH_STORE_TAKE, 0, NULL,
-		      buf_slice(&question));
+	kept_sessions_question(&cluster->router->kept_sessions, &ask->question, id, principal,
+			       server);
+	if (cluster->is_up)
+		ask_send(ask);
 }
 
 void cluster_ask_cancel(struct cluster_ask *ask)
@@ -295,6 +322,7 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 	router->sessions.deny_list.is_shared = true;
 	cluster->client = fetch_client_new(router->loop);
 	set_down(cluster, SLICE_LIT("it has not been reached yet"));
+	cluster->is_judged = false;
 	session_table_name(&router->sessions.table, cluster->node);
 	router->kept_sessions.cluster = cluster;
 	router->kept_sessions.on_saved = on_saved;

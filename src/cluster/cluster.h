@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "auth/fetch_client.h"
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
@@ -45,8 +46,9 @@ struct cluster {
 	bool is_unlogged;               /* likewise */
 	size_t asked_ended, told_ended; /* kept_sessions_ended: that `saved` tells, that was told */
 	bool is_up;
-	bool is_full;  /* the list of denials, and that was logged */
-	char why[160]; /* it is not */
+	bool is_judged; /* mcpgated-store has said so, or that it is not */
+	bool is_full;   /* the list of denials, and that was logged */
+	char why[160];  /* it is not */
 };
 
 /*
@@ -78,6 +80,7 @@ struct cluster_ask {
 	struct inquiry inquiry;
 	struct timer deadline;
 	const struct principal *principal; /* only compared */
+	struct buf question;
 	struct digest id;
 };
 

@@ -22,6 +22,8 @@ struct log_copy {
 	uint32_t generation;
 	size_t size;         /* of what was written; 0: it is to be written from its beginning */
 	uint64_t written_ms; /* when it last was */
+	bool is_refused;     /* by the store: it is not written before all are looked at again */
+	uint64_t removed_at; /* what `scanned` was */
 	struct buf id;       /* of the session */
 	struct buf name;     /* ID:NUMBER */
 };
@@ -103,8 +105,11 @@ static void on_removed(void *arg, const redisReply *reply)
 	copies->on_reply(copies->arg, reply);
 }
 
-/* Those of streams that have another one by now were overwritten; another node may have taken the session. */
-static void remove_copies(struct log_copies *copies)
+/*
+ * All pages were looked at since: those of streams that have another one were overwritten. Another node may have
+ * taken the session.
+ */
+static void remove_copies(struct log_copies *copies, size_t used)
 {
 	static const char script[] = "local n = redis.call('HGET', KEYS[1], 'n') "
 				     "if n and n ~= ARGV[1] then return 1 end "
@@ -112,6 +117,8 @@ static void remove_copies(struct log_copies *copies)
 				     "redis.call('SREM', KEYS[2], ARGV[2]) return 1";
 
 	LIST_DRAIN(struct log_copy, copy, &copies->removed, link) {
+		if (copies->scanned - copy->removed_at < used)
+			return;
 		if (copy->id.len > 0 && !has_other_copy(copies, copy))
 			send_of_copy(copies, copy, script, NULL, 0, on_removed);
 		free_copy(copies, copy);
@@ -133,8 +140,9 @@ static void note_copied(struct log_copies *copies, const struct writing *writing
 
 	if (copy == NULL || copy->generation != writing->generation)
 		return;
-	if (is_other || reply == NULL || reply->type == REDIS_REPLY_ERROR)
-		copy->size = 0; /* it is written again with the next change of any */
+	copy->is_refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
+	if (is_other || reply == NULL || copy->is_refused)
+		copy->size = 0; /* it is written again */
 	copies->must_compare |= is_other || reply == NULL;
 }
 
@@ -234,16 +242,25 @@ static size_t copy_log(struct log_copies *copies, size_t page)
 	return text.len;
 }
 
+/* There is one, and it is not more than anybody would take. */
+static bool is_fit(uint64_t mark)
+{
+	return mark != 0 && stream_log_size_of(mark) <= LOG_COPY_BYTES_MAX;
+}
+
 /* It has no log, or another one begins at its page. */
 static void drop_copies(struct log_copies *copies)
 {
 	for (size_t page = 0; page < copies->page_count; page++) {
 		struct log_copy *copy = copies->by_page[page];
 
+		uint64_t mark = copies->file->marks[page];
+
 		if (copy == NULL ||
-		    copy->generation == stream_log_generation_of(copies->file->marks[page]))
+		    (copy->generation == stream_log_generation_of(mark) && is_fit(mark)))
 			continue;
 		copies->by_page[page] = NULL;
+		copy->removed_at = copies->scanned;
 		list_append(&copies->removed, &copy->link);
 	}
 }
@@ -253,13 +270,13 @@ static bool is_written(const struct log_copies *copies, struct log_copy *copy, u
 {
 	if (copy != NULL && clock_now_ms() - copy->written_ms >= copies->life_ms / 3)
 		copy->size = 0;
-	return copy != NULL && copy->size == stream_log_size_of(mark);
+	return copy != NULL && (copy->is_refused || copy->size == stream_log_size_of(mark));
 }
 
-/* What is new is written before what it replaces goes. */
+/* What is new is written before what it replaces goes; each has its turn. */
 void log_copies_compare(struct log_copies *copies)
 {
-	size_t used, bytes = 0;
+	size_t used, left, bytes = 0;
 
 	if (copies->file == NULL)
 		return;
@@ -268,15 +285,25 @@ void log_copies_compare(struct log_copies *copies)
 		return;
 	used = copies->file->used < STREAM_LOG_PAGES ? copies->file->used : STREAM_LOG_PAGES;
 	drop_copies(copies);
-	for (size_t page = 0; page < used && bytes < COPIED_BYTES; page++) {
+	for (left = used; left > 0 && bytes < COPIED_BYTES; left--) {
+		size_t page = copies->next_page < used ? copies->next_page : 0;
 		uint64_t mark = copies->file->marks[page];
 
-		if (mark != 0 && !is_written(copies, copies->by_page[page], mark))
+		copies->next_page = page + 1;
+		copies->scanned++;
+		if (is_fit(mark) && !is_written(copies, copies->by_page[page], mark))
 			bytes += copy_log(copies, page);
 	}
 	copies->must_compare = bytes >= COPIED_BYTES;
-	if (!copies->must_compare)
-		remove_copies(copies);
+	remove_copies(copies, used);
+}
+
+void log_copies_try_again(struct log_copies *copies)
+{
+	for (size_t page = 0; page < copies->page_count; page++)
+		if (copies->by_page[page] != NULL)
+			copies->by_page[page]->is_refused = false;
+	log_copies_compare(copies);
 }
 
 void log_copies_write_anew(struct log_copies *copies)
@@ -284,7 +311,7 @@ void log_copies_write_anew(struct log_copies *copies)
 	for (size_t page = 0; page < copies->page_count; page++)
 		if (copies->by_page[page] != NULL)
 			copies->by_page[page]->size = 0;
-	log_copies_compare(copies);
+	log_copies_try_again(copies);
 }
 
 bool log_copies_are_written(const struct log_copies *copies)

@@ -17,6 +17,9 @@
 #include "cluster/redis.h"
 #include "session/stream_log.h"
 
+/* Longer ones are not copied: with a session no more is taken (cluster/store_service). */
+#define LOG_COPY_BYTES_MAX 3600000
+
 struct log_copy;
 
 struct log_copies {
@@ -33,9 +36,11 @@ struct log_copies {
 	size_t page_count;                  /* there are none behind this one */
 	struct map by_name;
 	uint64_t seed;
-	struct list removed;  /* those that have no log any more */
+	struct list removed;  /* those that have no log any more, or one that is too long */
 	struct list writings; /* that are not answered, in the order in which they will be */
 	bool must_compare;
+	size_t next_page; /* to be looked at */
+	uint64_t scanned; /* so many were, ever */
 };
 
 /* Maps the memory file. */
@@ -43,6 +48,8 @@ void log_copies_init(struct log_copies *copies, int fd);
 void log_copies_fini(struct log_copies *copies);
 /* Brings the store to what the gateway has, in as many steps as that needs. */
 void log_copies_compare(struct log_copies *copies);
+/* The same, also with what the store has refused. */
+void log_copies_try_again(struct log_copies *copies);
 /* All, as the store may have lost it. */
 void log_copies_write_anew(struct log_copies *copies);
 /* Whether the store has everything, or has refused it. */

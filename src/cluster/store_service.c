@@ -33,14 +33,15 @@
 #define UNSENT_BYTES_MAX (32 * 1024 * 1024)
 #define TICKETS_MAX \
 	1024 /* questions that wait for the store; beyond that it counts as out of reach */
+#define TAKING_MS 10
 #define DENIALS_EACH \
 	16 /* news of them in one answer: the gateway looks at all that is open for each */
 #define DENIALS_BYTES_MAX \
 	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
 #define DENIALS_SCANNED "100"
 #define REFRESH_MS 5000
-#define LOGS_BYTES \
-	"3600000" /* that are taken with a session: the body has room for them and its lines */
+#define AS_TEXT(number) AS_TEXT_(number)
+#define AS_TEXT_(number) #number
 
 /* A session or leg of this node, as it is in the store, or is to be. */
 struct entry {
@@ -53,14 +54,16 @@ struct entry {
 	bool is_lost;        /* another node has it, which the gateway is to be told */
 };
 
-/* A question of the gateway that waits for the store. */
+/* A question of the gateway for a session. */
 struct ticket {
 	struct list link;
 	struct store_service *service;
 	uint32_t id;
 	bool is_cancelled;
+	struct buf owner;
 	struct buf ids; /* that it asks for, with spaces between */
 	size_t id_count;
+	bool wants_logs;
 };
 
 struct store_service {
@@ -77,8 +80,10 @@ struct store_service {
 	uint64_t seed;
 	struct map by_id;
 	struct list entries;
-	struct list tickets;
-	size_t ticket_count;
+	struct list waiting; /* tickets that are to be sent */
+	struct list tickets; /* that were sent, and wait for the store */
+	size_t ticket_count, sent_count;
+	struct timer taking;
 	struct timer refresh;
 	struct redis_conf command_conf, channel_conf;
 	struct redis *commands, *announcements;
@@ -92,6 +97,7 @@ struct store_service {
 	bool is_news; /* is_up has not been told */
 	char why[160];
 	bool is_refused;      /* something, by the store, since the last refresh */
+	bool is_log_refused;  /* likewise */
 	bool is_refusal_told; /* that was logged */
 	char known_since[32]; /* what the store has said of `since`; empty: nothing */
 };
@@ -218,14 +224,20 @@ static void note_lost(struct store_service *service, struct slice id)
 
 /* ---- writing to the store ---- */
 
+static bool is_refusal(struct store_service *service, const redisReply *reply)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return false;
+	if (!service->is_refusal_told)
+		LOG(STORE_REFUSES, LOG_SLICE("error", slice_of(reply->str, (size_t)reply->len)));
+	service->is_refusal_told = true;
+	return true;
+}
+
 /* What was refused is written again, and read, with each refresh until it is not. */
 static void note_refusal(struct store_service *service, const redisReply *reply)
 {
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
-		return;
-	if (!service->is_refusal_told)
-		LOG(STORE_REFUSES, LOG_SLICE("error", slice_of(reply->str, (size_t)reply->len)));
-	service->is_refused = service->is_refusal_told = true;
+	service->is_refused |= is_refusal(service, reply);
 }
 
 /* It is somebody else's, if the reply names one: then nothing was written. */
@@ -241,8 +253,13 @@ static void on_written(void *arg, const redisReply *reply)
 
 static void on_log_reply(void *arg, const redisReply *reply)
 {
-	on_written(arg, reply);
-	tell_logged(arg);
+	struct store_service *service = arg;
+	struct slice id = redis_text(reply);
+
+	if (id.n == DIGEST_TEXT)
+		note_lost(service, id);
+	service->is_log_refused |= is_refusal(service, reply);
+	tell_logged(service);
 }
 
 static void write_entry(struct store_service *service, const struct entry *entry,
@@ -559,12 +576,13 @@ static void on_refresh(struct timer *timer)
 		service->is_refused = false;
 		catch_up(service);
 	} else {
-		service->is_refusal_told = false;
+		service->is_refusal_told = service->is_log_refused;
 		compare(service);
 		scan_denials(service);
 	}
+	service->is_log_refused = false;
 	if (service->is_up)
-		log_copies_compare(&service->copies);
+		log_copies_try_again(&service->copies);
 	timer_start(service->loop, timer, REFRESH_MS);
 }
 
@@ -574,6 +592,7 @@ static void ticket_free(struct ticket *ticket)
 {
 	ticket->service->ticket_count--;
 	list_remove(&ticket->link);
+	buf_fini(&ticket->owner);
 	buf_fini(&ticket->ids);
 	free(ticket);
 }
@@ -597,6 +616,8 @@ static void append_log(struct buf *lines, struct slice text)
 	buf_append_slice(lines, text);
 }
 
+static void send_tickets(struct store_service *service);
+
 /* [node before, line for each ID, log …]; a leg that is not there has an empty line. */
 static void on_taken(void *arg, const redisReply *reply)
 {
@@ -604,8 +625,6 @@ static void on_taken(void *arg, const redisReply *reply)
 	struct store_service *service = ticket->service;
 	at_end(buf_fini) struct buf lines = { 0 };
 	size_t count = reply != NULL && reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
-	/* A gateway that asks for many sessions, and reads slowly, gets them without their streams. */
-	bool has_room = service->wire.unsent_bytes < UNSENT_BYTES_MAX / 2;
 
 	for (size_t i = 1; i < count && i <= ticket->id_count; i++) {
 		struct slice line = redis_text(reply->element[i]);
@@ -617,7 +636,7 @@ static void on_taken(void *arg, const redisReply *reply)
 		buf_append_slice(&lines, line);
 		buf_append_char(&lines, '\n');
 	}
-	for (size_t i = ticket->id_count + 1; lines.len > 0 && i < count && has_room; i++)
+	for (size_t i = ticket->id_count + 1; lines.len > 0 && i < count; i++)
 		append_log(&lines, redis_text(reply->element[i]));
 	if (lines.len > 0)
 		note_taken(service, buf_slice(&ticket->ids));
@@ -631,6 +650,9 @@ static void on_taken(void *arg, const redisReply *reply)
 		answer(service, ticket->id, 200, "", buf_slice(&lines),
 		       redis_text(reply->element[0]));
 	ticket_free(ticket);
+	service->sent_count--;
+	if (reply != NULL)
+		send_tickets(service);
 }
 
 /*
@@ -660,53 +682,50 @@ static const char take_script[] =
 	"  end "
 	"  lines[i + 1] = l or '' "
 	"end "
-	"local room = " LOGS_BYTES " "
-	"local numbers = redis.call('SMEMBERS', ARGV[#ARGV]) "
-	"table.sort(numbers, function(a, b) return tonumber(a) < tonumber(b) end) "
-	"for _, number in ipairs(numbers) do "
-	"  local log = redis.call('GET', ARGV[#ARGV] .. ':' .. number) "
-	"  if log and #log <= room then "
-	"    room = room - #log "
-	"    lines[#lines + 1] = log "
-	"  end "
-	"end "
-	"return lines";
+	/* The newest ones that there is room for, of one epoch, and the session's own; oldest first. */
+	"local streams, room, epoch = ARGV[#ARGV], " AS_TEXT(
+		LOG_COPY_BYTES_MAX) " "
+				    "if streams == '' then return lines end "
+				    "local numbers, chosen = redis.call('SMEMBERS', streams), {} "
+				    "room = room - redis.call('STRLEN', streams .. ':0') "
+				    "table.sort(numbers, function(a, b) return tonumber(a) > tonumber(b) end) "
+				    "for _, number in ipairs(numbers) do "
+				    "  local log = redis.call('GET', streams .. ':' .. number) or '' "
+				    "  local of = string.match(log, '^of %S+ (%d+) ') "
+				    "  local size = number == '0' and 0 or #log "
+				    "  epoch = epoch or of "
+				    "  if of and of == epoch and size <= room then "
+				    "    room = room - size "
+				    "    table.insert(chosen, 1, log) "
+				    "  end "
+				    "end "
+				    "for _, log in ipairs(chosen) do lines[#lines + 1] = log end "
+				    "return lines";
 
-static void take_over(struct store_service *service, uint32_t id, struct slice question)
+static void ticket_send(struct ticket *ticket)
 {
-	struct slice arguments[REDIS_ARGUMENTS_MAX], ids[STORE_TAKE_MAX], owner;
+	struct store_service *service = ticket->service;
+	struct slice arguments[REDIS_ARGUMENTS_MAX], ids[STORE_TAKE_MAX];
+	struct slice rest = buf_slice(&ticket->ids);
 	struct buf keys[STORE_TAKE_MAX] = { 0 };
 	at_end(buf_fini) struct buf streams = { 0 };
-	struct ticket *ticket;
 	char number[24], life[24];
 	size_t count = 0, n = 0;
 
-	if (!service->is_up || service->ticket_count >= TICKETS_MAX) {
-		answer_word(service, id, 503, service->why);
-		return;
-	}
-	owner = slice_cut(&question, '\n');
-	ticket = mem_zalloc(sizeof(*ticket));
-	ticket->service = service;
-	ticket->id = id;
-	buf_append_slice(&ticket->ids, question);
-	service->ticket_count++;
-	list_append(&service->tickets, &ticket->link);
-	while (question.n > 0 && count < STORE_TAKE_MAX) {
-		ids[count] = slice_cut(&question, ' ');
+	for (; rest.n > 0 && count < STORE_TAKE_MAX; count++) {
+		ids[count] = slice_cut(&rest, ' ');
 		store_key_append(&keys[count], service->conf->prefix, 's', ids[count]);
-		count++;
 	}
 	ticket->id_count = count;
-	store_key_append(&streams, service->conf->prefix, 'e',
-			 count > 0 ? ids[0] : slice_of(NULL, 0));
+	if (ticket->wants_logs && count > 0)
+		store_key_append(&streams, service->conf->prefix, 'e', ids[0]);
 	snprintf(number, sizeof(number), "%zu", count);
 	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
 	arguments[n++] = slice_str(number);
 	for (size_t i = 0; i < count; i++)
 		arguments[n++] = buf_slice(&keys[i]);
 	arguments[n++] = slice_str(service->conf->node);
-	arguments[n++] = owner;
+	arguments[n++] = buf_slice(&ticket->owner);
 	arguments[n++] = slice_str(life);
 	arguments[n++] = slice_str(service->channel);
 	arguments[n++] = slice_str(service->since);
@@ -716,6 +735,52 @@ static void take_over(struct store_service *service, uint32_t id, struct slice q
 	redis_send_script(service->commands, take_script, arguments, n, on_taken, ticket);
 	for (size_t i = 0; i < count; i++)
 		buf_fini(&keys[i]);
+}
+
+/* A few at a time, as each may bring much; those that nobody waits for any more are not sent. */
+static void send_tickets(struct store_service *service)
+{
+	LIST_DRAIN(struct ticket, ticket, &service->waiting, link) {
+		bool has_room = service->sent_count < STORE_TAKING_MAX &&
+				service->wire.unsent_bytes < UNSENT_BYTES_MAX / 2;
+
+		if (!service->is_up)
+			answer_word(service, ticket->id, 503, service->why);
+		if (!service->is_up || ticket->is_cancelled) {
+			ticket_free(ticket);
+		} else if (has_room) {
+			list_move(&service->tickets, &ticket->link);
+			service->sent_count++;
+			ticket_send(ticket);
+		} else {
+			timer_start(service->loop, &service->taking, TAKING_MS);
+			return;
+		}
+	}
+}
+
+static void on_taking(struct timer *timer)
+{
+	send_tickets(container_of(timer, struct store_service, taking));
+}
+
+static void take_over(struct store_service *service, uint32_t id, struct slice question)
+{
+	struct ticket *ticket;
+
+	if (!service->is_up || service->ticket_count >= TICKETS_MAX) {
+		answer_word(service, id, 503, service->why);
+		return;
+	}
+	ticket = mem_zalloc(sizeof(*ticket));
+	ticket->service = service;
+	ticket->id = id;
+	ticket->wants_logs = question.n == 0 || question.p[question.n - 1] != '\n';
+	buf_append_slice(&ticket->owner, slice_cut(&question, '\n'));
+	buf_append_slice(&ticket->ids, slice_cut(&question, '\n'));
+	service->ticket_count++;
+	list_append(&service->waiting, &ticket->link);
+	send_tickets(service);
 }
 
 /* ---- the store ---- */
@@ -731,6 +796,7 @@ static void set_up(struct store_service *service, bool is_up, const char *why)
 	service->is_news = true;
 	tell_news(service);
 	tell_logged(service);
+	send_tickets(service);
 }
 
 /*
@@ -851,9 +917,10 @@ static void on_cancel(struct store_service *service, uint32_t id)
 		service->watch = 0;
 	if (service->logged == id)
 		service->logged = 0;
-	LIST_FOREACH(node, &service->tickets)
-		if (container_of(node, struct ticket, link)->id == id)
-			container_of(node, struct ticket, link)->is_cancelled = true;
+	LIST_EACH(struct ticket, ticket, &service->tickets, link)
+		ticket->is_cancelled |= ticket->id == id;
+	LIST_EACH(struct ticket, ticket, &service->waiting, link)
+		ticket->is_cancelled |= ticket->id == id;
 }
 
 static void on_wire_end(struct ipc_channel *wire)
@@ -904,6 +971,8 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	random_bytes(&service->seed, sizeof(service->seed));
 	list_init(&service->entries);
 	list_init(&service->tickets);
+	list_init(&service->waiting);
+	timer_init(&service->taking, on_taking);
 	timer_init(&service->refresh, on_refresh);
 	timer_start(loop, &service->refresh, REFRESH_MS);
 	snprintf(service->why, sizeof(service->why), "it has not been reached yet");
@@ -942,8 +1011,11 @@ void store_service_free(struct store_service **service)
 	redis_free(&one->commands);
 	redis_free(&one->announcements);
 	log_copies_fini(&one->copies);
-	while (!list_is_empty(&one->tickets))
-		ticket_free(container_of(one->tickets.next, struct ticket, link));
+	timer_stop(&one->taking);
+	LIST_DRAIN(struct ticket, ticket, &one->tickets, link)
+		ticket_free(ticket);
+	LIST_DRAIN(struct ticket, ticket, &one->waiting, link)
+		ticket_free(ticket);
 	while (!list_is_empty(&one->entries))
 		drop_entry(one, container_of(one->entries.next, struct entry, all));
 	map_fini(&one->by_id);

@@ -14,8 +14,8 @@
  * over announces that on the channel PREFIX:news: "taken NODE ID", the node that has lost it.
  *
  * The logs of a session's streams (session/stream_log.h) are texts PREFIX:e:ID:NUMBER, with the number of the
- * stream; the set PREFIX:e:ID has these numbers. They are written like its line, within 50 ms, if the
- * store answers: it gets more when it has answered what it got.
+ * stream; the set PREFIX:e:ID has these numbers. They are written like its line, a few milliseconds
+ * after they have grown, if the store answers: it gets more when it has answered what it got.
  *
  * PREFIX:since is the second in which a node first found the store empty. In the next STORE_YOUNG_S
  * seconds a session that is not there may be one that its node has not written again yet: 503.
@@ -31,7 +31,8 @@
  *	                    Answered at once: 200; 503: the store cannot be reached
  *	FETCH_STORE_LOGGED  the logs in its other memory file have changed. 200: the store has them, or has refused
  *	                    them; 503: it cannot be reached
- *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs. 200: it
+ *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs; one more line
+ *	                    end: its logs are not wanted. 200: it
  *	                    is this node's, the body is their lines, and behind the first one its logs, each "log BYTES", a line
  *	                    end and its text (as many as it may have); etag the node that had it; 404: the
  *	                    store has none of this owner and server; 503: the store cannot be reached, or is young
@@ -51,7 +52,9 @@
 
 #define STORE_YOUNG_S "10"
 #define STORE_LINES_BYTES_MAX \
-	(8 * 1024)        /* of news, or of one FETCH_STORE_DENY, before the last line */
+	(8 * 1024) /* of news, or of one FETCH_STORE_DENY, before the last line */
+#define STORE_TAKING_MAX \
+	8 /* FETCH_STORE_TAKE that the store is asked at a time: each may bring much */
 #define STORE_TAKE_MAX 66 /* IDs: a session, and a leg for each server of its endpoint */
 
 /* Set together: `store` says whether there is a cluster. */
@@ -60,6 +63,7 @@ struct cluster_conf {
 	char *store; /* as cluster/store_url.h takes it; not known to the gateway */
 	char *username;
 	char *password;
+	char *seal_key; /* known to the keeper alone, and what it makes of it to gateways */
 	char *ca_file;
 	struct slice ca; /* PEM; empty: the system's */
 	char *prefix;

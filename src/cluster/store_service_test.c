@@ -469,6 +469,37 @@ static void a_session_is_taken_over(void **state)
 	hears(world.last_id, 503, "");
 }
 
+/* CLU-SESS-02: a few at a time; those that nobody waits for any more are not asked for; logs only if they are wanted. */
+static void many_sessions_are_taken_over(void **state)
+{
+	enum { ALL = STORE_TAKING_MAX + 2 };
+	struct ipc_message cancel = { .type = IPC_CANCEL };
+	uint32_t ids[ALL];
+
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	for (int i = 0; i < ALL; i++)
+		ids[i] =
+			asks(FETCH_STORE_TAKE, i % 2 == 0 ? OWNER "\n" ID_A : OWNER "\n" ID_A "\n");
+	for (int i = 0; i < STORE_TAKING_MAX; i++) {
+		TURN_UNTIL(has_order(&world.commands));
+		assert_string_equal(word(&world.commands, 10), i % 2 == 0 ? "p:e:" ID_A : "");
+	}
+	cancel.cancel.id = ids[ALL - 2];
+	assert_int_equal(ipc_send(world.gateway, &cancel, NULL), 0);
+	store_is_given_nothing();
+	answers(&world.commands, "*0\r\n");
+	hears(ids[0], 404, "");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 10), "");
+	for (int i = 1; i < STORE_TAKING_MAX; i++) {
+		answers(&world.commands, "*0\r\n");
+		hears(ids[i], 404, "");
+	}
+	answers(&world.commands, "*0\r\n");
+	hears(ids[ALL - 1], 404, "");
+}
+
 /* A store that does not keep to the protocol, or sends replies to nothing: connected to again, as to one that has gone. */
 static void an_odd_store_is_left(void **state)
 {
@@ -592,6 +623,9 @@ static void logs_are_copied(void **state)
 	store_accepts();
 	store_is_given_text("0", FIRST "\n");
 	answers(&world.commands, "-OOM\r\n");
+	hears(asks(FETCH_STORE_LOGGED, ""), 200, "");
+	store_is_given_nothing(); /* before all is looked at again */
+	store_accepts();
 	asks(FETCH_STORE_LOGGED, "");
 	store_is_given_text("0", FIRST "\n");
 	answers(&world.commands, ":1\r\n");
@@ -765,6 +799,7 @@ int main(void)
 		CASE(what_has_changed_is_written),
 		CASE(what_others_have_is_told),
 		CASE(a_session_is_taken_over),
+		CASE(many_sessions_are_taken_over),
 		CASE(what_is_taken_back_stays),
 		CASE(an_odd_store_is_left),
 		CASE(an_odd_gateway),

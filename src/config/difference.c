@@ -218,7 +218,7 @@ struct fixed {
 	char **text;
 };
 
-#define FIXED_COUNT 9
+#define FIXED_COUNT 10
 
 /* Texts that parts of the daemon were started with. */
 static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
@@ -232,6 +232,7 @@ static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
 	fixed_r[6] = (struct fixed){ "cluster.username", &config->cluster.username };
 	fixed_r[7] = (struct fixed){ "cluster.password", &config->cluster.password };
 	fixed_r[8] = (struct fixed){ "cluster.prefix", &config->cluster.prefix };
+	fixed_r[9] = (struct fixed){ "cluster.seal_key", &config->cluster.seal_key };
 }
 
 void config_check_fixed(struct config *now, struct config *next, struct config_problems *warnings)

@@ -433,6 +433,15 @@ int form_store(struct slice text, struct error *err)
 	return store_url_parse(text.p, &url, err);
 }
 
+int form_seal_key(struct slice text, struct error *err)
+{
+	if (text.n >= 32)
+		return 0;
+	error_set(err, ERROR_INVALID,
+		  "must be at least 32 characters, the output of: openssl rand -base64 32");
+	return -1;
+}
+
 int form_prefix(struct slice text, struct error *err)
 {
 	return want(text.n <= 64 && consists_of(text, "abcdefghijklmnopqrstuvwxyz"

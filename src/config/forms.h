@@ -93,7 +93,7 @@ option_form_fn form_listener, form_admin, form_metrics, form_page;
 /* The names by which others call us, and whom we trust behind proxies. DEF-05 */
 option_form_fn form_public_url, form_origin, form_host, form_network;
 /* Of a node of a cluster: its name, its store, the beginning of its keys. */
-option_form_fn form_node, form_store, form_prefix;
+option_form_fn form_node, form_store, form_seal_key, form_prefix;
 /* Where the log and the audit go. */
 option_form_fn form_log_target, form_audit_target;
 /* Of a server: its path, its umask, and texts that cannot have claims of a caller. */

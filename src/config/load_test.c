@@ -883,6 +883,14 @@ static void test_node_of_a_cluster(void **state)
 		{ "{node: a, store: 'valkey://127.0.0.1', prefix: 'a*'}",
 		  "F:2:57: cluster.prefix: must be at most 64 letters, digits and -_.:, not ",
 		  "'a*'" },
+		{ "{node: a, store: 'valkey://127.0.0.1', seal_key: "
+		  "0123456789012345678901234567890}",
+		  "F:2:59: cluster.seal_key: must be at least 32 characters, the output of: openssl "
+		  "rand -base64 32",
+		  "" },
+		{ "{node: a, store: 'valkey://127.0.0.1', seal_key: "
+		  "01234567890123456789012345678901}",
+		  NULL, NULL },
 		{ "{node: a, store: 'valkey://127.0.0.1', username: u}",
 		  "F:2:10: cluster: the key 'password' is missing", "" },
 	};

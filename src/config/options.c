@@ -134,8 +134,7 @@ const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
 	       .help = "More files, by path or pattern, relative to the directory of this file; the matches of a pattern "
 		       "are sorted by name. They may contain servers, endpoints, auth.tokens and auth.issuers, which are "
-		       "added to those here; a duplicate name is an error. Like this file, only their owner may have write "
-		       "access."),
+		       "added to those here; a duplicate name is an error. Like this file, only their owner may have write access."),
 	OPTION("listen", GROUP, LIST(struct config, listen),
 	       RECORDS(OPTIONS_LISTEN, struct config_listen), .list = OPTION_LIST_NEVER_EMPTY,
 	       .help = "Where clients connect."),
@@ -151,11 +150,9 @@ const struct option options_table[] = {
 		       "again on SIGHUP (systemctl reload)."),
 	OPTION("listen[].tls[].certificate", TEXT, TLS(certificate), REQUIRED,
 	       .example = "/etc/mcpgated/tls.crt",
-	       .help = "Absolute path of a PEM file with the certificate, followed by its "
-		       "intermediate certificates."),
+	       .help = "Absolute path of a PEM file with the certificate, followed by its intermediate certificates."),
 	OPTION("listen[].tls[].key", TEXT, TLS(key), REQUIRED, .example = "/etc/mcpgated/tls.key",
-	       .help = "Absolute path of a PEM file with the certificate's private key, without a "
-		       "passphrase. P-256 is fastest."),
+	       .help = "Absolute path of a PEM file with the certificate's private key, without a passphrase. P-256 is fastest."),
 	OPTION("listen[].tls[].client_ca", TEXT, TLS(client_ca),
 	       .example = "/etc/mcpgated/clients.crt", .otherwise = "clients need no certificate",
 	       .help = "Absolute path of a PEM file with CA certificates. Only clients with a certificate issued by one of "
@@ -166,8 +163,7 @@ const struct option options_table[] = {
 		       "first entry only; it applies to the whole address."),
 	OPTION("listen[].plaintext", BOOL, LISTEN(plaintext), .def = "false",
 	       RELATIONS(EXCLUDES("listen[].tls")),
-	       .help = "Allows an address that other machines can reach without encryption, for "
-		       "use behind a TLS proxy."),
+	       .help = "Allows an address that other machines can reach without encryption, for use behind a TLS proxy."),
 	OPTION("listen[].proxy_protocol", BOOL, LISTEN(proxy_protocol), .def = "false",
 	       .help = "Every connection must begin with a PROXY protocol header, version 1 or 2, and counts as coming from "
 		       "the client that the header names. Make sure that only the proxy can connect."),
@@ -177,12 +173,10 @@ const struct option options_table[] = {
 	       .help = "unix:PATH: the socket for mcpgatectl, accessible only to the daemon's user and root. auto: "
 		       "admin.sock in the runtime directory that systemd made for the daemon (/run/mcpgated), else in "
 		       "mcpgated/ below XDG_RUNTIME_DIR, else, for root, in /run/mcpgated; if there is none of these, there "
-		       "is no admin socket; if another daemon has it, it is admin-PID.sock beside that. off: no admin "
-		       "socket."),
+		       "is no admin socket; if another daemon has it, it is admin-PID.sock beside that. off: no admin socket."),
 	OPTION("admin.metrics", TEXT, TOP(admin_metrics), .form = form_metrics,
 	       .example = "127.0.0.1:9464", .otherwise = "none",
-	       .help = "An additional address, loopback or unix:PATH, that answers only GET "
-		       "/metrics, for Prometheus."),
+	       .help = "An additional address, loopback or unix:PATH, that answers only GET /metrics, for Prometheus."),
 	OPTION("admin.page", TEXT, TOP(admin_page), .form = form_page, .example = "127.0.0.1:9090",
 	       .otherwise = "none",
 	       .help = "An additional loopback address for the status page. Every program on this machine can read there "
@@ -518,6 +512,12 @@ const struct option options_table[] = {
 	OPTION("cluster.password", SECRET, TOP(cluster.password),
 	       .example = "{file: /etc/mcpgated/store.password}", .otherwise = "none",
 	       RELATIONS(COMPLETE("cluster.store")), .help = "Its password there."),
+	OPTION("cluster.seal_key", SECRET, TOP(cluster.seal_key), .form = form_seal_key,
+	       .reader = OPTION_FOR_CHILD, .example = "{file: /etc/mcpgated/seal.key}",
+	       .otherwise = "each node has its own, until it is restarted",
+	       RELATIONS(COMPLETE("cluster.store")),
+	       .help = "At least 32 random characters, the same for all nodes: what one of them gives a client of 2026-07-28 to "
+		       "bring back (requestState) is understood by all."),
 	OPTION("cluster.ca", TEXT, TOP(cluster.ca_file), .reader = OPTION_FOR_FETCHER,
 	       .example = "/etc/mcpgated/store-ca.crt", .otherwise = "the system's",
 	       RELATIONS(COMPLETE("cluster.store")),
@@ -900,8 +900,7 @@ const struct option options_table[] = {
 	       .help = "The longest silence in a call; each progress notification from the server "
 		       "restarts it."),
 	OPTION("servers.NAME.request_timeout_max", DURATION, SERVER(conf.request_timeout_max_ms),
-	       RULE, .def = "60m", .min = "1ms", .max = "7d",
-	       .help = "The longest a call may take, regardless of progress."),
+	       RULE, .def = "60m", .min = "1ms", .max = "7d", .help = "The longest a call may take, regardless of progress."),
 	OPTION("servers.NAME.audience", TEXTS, SERVER(endpoint.place.audience), RULE, .def = "[]",
 	       .help = "Further values accepted in a token's aud for this server, besides "
 		       "public_url and path."),
@@ -970,7 +969,8 @@ const struct option options_table[] = {
 	       .help = "Their names, as in scopes."),
 	RATE("servers.NAME.tools.limits[]", TOOL_LIMIT, limit.rate, .is_rule = false),
 	OPTION("servers.NAME.tools.limits[].concurrency", COUNT, TOOL_LIMIT(limit.concurrency),
-	       .min = "1", .max = "100000", .example = "1", .otherwise = "any number", .help = "How many of them may be in flight; see the server's concurrency."),
+	       .min = "1", .max = "100000", .example = "1", .otherwise = "any number",
+	       .help = "How many of them may be in flight; see the server's concurrency."),
 
 	SECTION("servers.NAME.prompts", .help = "Its prompts."),
 	OPTION("servers.NAME.prompts.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_PROMPT]),

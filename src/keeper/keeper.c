@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <openssl/hmac.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -954,6 +955,23 @@ static int keeper_share(struct keeper *keeper, const char *name, size_t size, st
 	return left != 0 ? left : memory_file_shared(name, size, err);
 }
 
+/* The same at all nodes of a cluster. */
+static int keeper_make_shared_key(const struct keeper *keeper, struct error *err)
+{
+	static const unsigned char label[] = "mcpgated seal key";
+	const char *secret = keeper_config(keeper)->cluster.seal_key;
+	unsigned char key[SEAL_KEY_BYTES];
+	unsigned int n = 0;
+	int fd;
+
+	CHECK(HMAC(EVP_sha256(), secret, (int)strlen(secret), label, sizeof(label), key, &n) !=
+		      NULL &&
+	      n == sizeof(key));
+	fd = memory_file_sealed("seal key", slice_of((const char *)key, sizeof(key)), err);
+	explicit_bzero(key, sizeof(key));
+	return fd;
+}
+
 /* What every gateway gets. */
 static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 {
@@ -973,7 +991,10 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	if (keeper->gateway_streams < 0)
 		return -1;
 	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
-	keeper->gateway_seal = handover_take_memory(from, "seal", SEAL_KEY_BYTES, err);
+	if (keeper_config(keeper)->cluster.seal_key != NULL)
+		keeper->gateway_seal = keeper_make_shared_key(keeper, err);
+	else
+		keeper->gateway_seal = handover_take_memory(from, "seal", SEAL_KEY_BYTES, err);
 	if (keeper->gateway_seal == 0)
 		keeper->gateway_seal = memory_file_random("seal key", SEAL_KEY_BYTES, err);
 	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);

@@ -393,6 +393,9 @@ static void read_streams(struct kept_session *one)
 		text.len = 0;
 	}
 	stream_log_owner_fini(&one->logs);
+	/* There may be copies of streams elsewhere: no number of one is given again. */
+	if (bytes == 0)
+		session->replay_store.last_number = clock_wall_ms();
 	log_streams(one);
 }
 
@@ -754,16 +757,18 @@ void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
 
 /* ---- of other nodes ---- */
 
-void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
-			    const struct server *server)
+void kept_sessions_question(const struct kept_sessions *kept, struct buf *out, struct slice id,
+			    const struct principal *owner, const struct server *server)
 {
 	const struct server_legs *legs = &server->conf.legs;
+	const struct kept_session *one;
 	struct digest digest;
 
 	append_owner(out, owner);
 	append_server(out, server);
 	buf_append_char(out, '\n');
 	digest_bytes(id, &digest);
+	one = find_asleep(kept, &digest);
 	append_text(out, &digest);
 	for (size_t i = 0; i < legs->count; i++) {
 		at_end(buf_fini) struct buf leg = { 0 };
@@ -773,6 +778,8 @@ void kept_sessions_question(struct buf *out, struct slice id, const struct princ
 		buf_append_char(out, ' ');
 		append_text(out, &digest);
 	}
+	if (one != NULL && !list_is_empty(&one->logs.logs))
+		buf_append_char(out, '\n');
 }
 
 size_t kept_sessions_ended(const struct kept_sessions *kept, size_t since, struct buf *out)

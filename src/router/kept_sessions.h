@@ -193,8 +193,8 @@ void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
  * Appends what the store is asked for the session of this id and owner at this server, and for its legs:
  * FETCH_STORE_TAKE.
  */
-void kept_sessions_question(struct buf *out, struct slice id, const struct principal *owner,
-			    const struct server *server);
+void kept_sessions_question(const struct kept_sessions *kept, struct buf *out, struct slice id,
+			    const struct principal *owner, const struct server *server);
 /*
  * Appends the digests of those that have ended here, from number `since` on, with a space behind each;
  * returns the number of the next one. Only the last KEPT_ENDED_MAX are known.

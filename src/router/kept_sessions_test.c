@@ -623,7 +623,8 @@ static void the_store_is_asked_by_the_line(void **state)
 	at_end(mem_free) char *line = line_of_a_sleeping_one();
 	struct slice rest, owner;
 
-	kept_sessions_question(&question, slice_of(id, SESSION_ID_LENGTH), alice, &servers[0]);
+	kept_sessions_question(kept, &question, slice_of(id, SESSION_ID_LENGTH), alice,
+			       &servers[0]);
 	rest = buf_slice(&question);
 	owner = slice_cut(&rest, '\n');
 	assert_non_null(memmem(line, strlen(line), owner.p, owner.n));

@@ -33,11 +33,15 @@
  * to say how long it keeps the task.
  */
 
-/* Also fills *digest_r, with a digest that belongs to no request. */
-static struct seal_binding binding_of(const struct server *server, const struct principal *caller,
-				      struct digest *digest_r)
+/* Also fills *digest_r, with a digest that belongs to no request, and of a cluster to this node alone. */
+static struct seal_binding binding_of(const struct router *router, const struct server *server,
+				      const struct principal *caller, struct digest *digest_r)
 {
-	digest_bytes(SLICE_LIT("task"), digest_r);
+	at_end(buf_fini) struct buf text = { 0 };
+
+	buf_append_str(&text, "task");
+	buf_append_slice(&text, router->sessions.table.node);
+	digest_bytes(buf_slice(&text), digest_r);
 	return (struct seal_binding){ .server = slice_str(server->conf.name),
 				      .caller = &caller->identity,
 				      .digest = digest_r };
@@ -51,7 +55,7 @@ static void task_id_append(struct buf *out, const struct pool *pool, const struc
 			   uint64_t child, struct json own)
 {
 	struct digest digest;
-	struct seal_binding binding = binding_of(pool->server, caller, &digest);
+	struct seal_binding binding = binding_of(pool->router, pool->server, caller, &digest);
 	struct seal seal = {
 		.kind = SEAL_TASK, .child = child, .expires_at_s = UINT64_MAX, .text = own.text
 	};
@@ -63,7 +67,8 @@ static void task_id_append(struct buf *out, const struct pool *pool, const struc
 struct task_id *task_id_open(const struct client *client, struct json name, struct error *err)
 {
 	struct digest digest;
-	struct seal_binding binding = binding_of(client->server, client->principal, &digest);
+	struct seal_binding binding =
+		binding_of(client->router, client->server, client->principal, &digest);
 	at_end(buf_fini) struct buf plain = { 0 };
 	struct task_id *id;
 	struct seal seal;

@@ -715,6 +715,37 @@ static void another_gateway_is_not_believed(void **state)
 	}
 }
 
+static void next_is_given(const char *text)
+{
+	replay_store_read(&next.replay_store, &next.own, slice_str(text));
+}
+
+/* Two logs of one stream, of another life of the session, of a number that no clock gives yet; a line end of SSE's. */
+static void logs_that_do_not_fit_are_left(void **state)
+{
+	struct stored_stream *found;
+
+	next_begins();
+	next.store.logs = &logs;
+	next_is_given("of n 7 0 1 \nfirst 0\n");
+	next_is_given("of n 7 0 1 \nfirst 0\nwaits 1 2 twice\n");
+	next_is_given("of n 8 3 1 5\nwaits 1 4 other\nended\n");
+	next_is_given("of n 7 9000000000000000 1 5\nwaits 1 4 ahead\nended\n");
+	next_is_given("of n 7 4 1 5\nwaits 1 4 a\rb\nended\n");
+	next_is_given("of n 7 5 1 5\r6\nwaits 1 4 a\nended\n");
+	next_is_given("of n 7 6 1 5\nwaits 1 4 fits\nended\n");
+	next_has(&next.own, "");
+	assert_int_equal(next.replay_store.epoch, 7);
+	for (uint64_t number = 3; number <= 6; number++) {
+		found = replay_store_find(&next.replay_store, number);
+		assert_true((found != NULL) == (number == 6));
+		stored_stream_unref(&found);
+	}
+	assert_null(replay_store_find(&next.replay_store, 9000000000000000));
+	next_has_stored(6, "fits ");
+	next_ends();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -744,6 +775,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_bounds_make_no_holes, setup_logs,
 						teardown_logs),
 		cmocka_unit_test_setup_teardown(another_gateway_is_not_believed, setup_logs,
+						teardown_logs),
+		cmocka_unit_test_setup_teardown(logs_that_do_not_fit_are_left, setup_logs,
 						teardown_logs),
 	};
 

@@ -164,6 +164,8 @@ static void stream_set_budget(struct stream *stream, struct stream_budget *budge
  */
 
 static const struct slice no_text;
+#define AHEAD_MS (24 * 3600 * UINT64_C(1000)) /* of a clock of another node */
+#define REQUEST_ID_MAX 1024
 #define LOG_SLACK_BYTES 4096 /* a log may have so much more than twice what it says */
 
 static void write_kept(const struct stream *stream, struct buf *out)
@@ -368,10 +370,7 @@ static void stream_forget_to(struct stream *stream, uint64_t number)
 	stream_note(stream, no_text, "first %" PRIu64, number);
 }
 
-/*
- * If the stream can be resumed, the last kept message stays: it is the response, if that has been taken. So do those that the reader has
- * yet to get.
- */
+/* What can be resumed keeps its last message, which may be the response; and what its reader has yet to get stays. */
 static void stream_trim(struct stream *stream)
 {
 	const struct stream_conf *conf = stream->conf;
@@ -495,10 +494,7 @@ static void stream_forget_kept(struct stream *stream)
 	counter_add(COUNTER_STREAM_EVICTED);
 }
 
-/*
- * Gives up one message of the stream's rank, or detaches the reader that still needs it. One that waits is dropped only if the reader
- * does not take it now; if it does, a message that was sent can go instead.
- */
+/* Gives up a message of its rank, or the reader that still needs it. What waits goes only if the reader does not take it now. */
 static void stream_give_up(struct stream *stream)
 {
 	struct list *oldest = stream->kept.next;
@@ -525,10 +521,7 @@ static void stream_give_up(struct stream *stream)
 	stream_update_rank(stream);
 }
 
-/*
- * The stream whose turn it is to give up a message: it has the least important kind, and is longest
- * in the list; where callers share the budget, of the one that has most. NULL: none can.
- */
+/* Whose turn it is: of the caller that has most, the stream that has been first with the least important kind. NULL: none can. */
 static struct stream *stream_budget_first(const struct stream_budget *budget)
 {
 	if (budget->callers != NULL) {
@@ -719,10 +712,7 @@ bool stream_is_full(const struct stream *stream)
 
 /* ---- streams kept for a reconnect ---- */
 
-/*
- * One list per session. The streams' budgets bound the bytes, by dropping messages; what follows bounds the number and the age of
- * ended streams. A stream that a connection still reads stays alive until it has been read.
- */
+/* One list per session. Budgets bound the bytes; what follows bounds the number and the age of ended streams. */
 
 #define SWEEPS_PER_AGE 4 /* how often old messages of idle streams are looked for */
 
@@ -1079,14 +1069,21 @@ static struct stream *open_logged(struct replay_store *replay_store, struct stre
 
 	slice_cut(&line, ' ');
 	slice_cut(&line, ' ');
-	if (!cut_number(&line, UINT32_MAX, &epoch) || !cut_number(&line, INT64_MAX, &number) ||
-	    !cut_number(&line, 1, &is_known) || find_stored(replay_store, number) != NULL)
+	if (!cut_number(&line, UINT32_MAX, &epoch) ||
+	    !cut_number(&line, clock_wall_ms() + AHEAD_MS, &number) ||
+	    !cut_number(&line, 1, &is_known) || find_stored(replay_store, number) != NULL ||
+	    line.n > REQUEST_ID_MAX ||
+	    (replay_store->name_length > 0 && epoch != replay_store->epoch))
+		return NULL;
+	if (number == 0 && (own->log != NULL || own->last_number > 0 || own->taken > 0))
 		return NULL;
 	replay_store->epoch = (uint32_t)epoch;
 	if (number == 0)
-		return own->last_number == 0 && own->taken == 0 ? own : NULL;
+		return own;
 	*stored_r = open_stored(replay_store, line, is_known != 0);
 	(*stored_r)->number = number;
+	if (replay_store->last_number < number)
+		replay_store->last_number = number;
 	return &(*stored_r)->stream;
 }
 
@@ -1176,8 +1173,11 @@ void replay_store_read(struct replay_store *replay_store, struct stream *own, st
 	struct stored_stream *stored = NULL;
 	bool is_ended = false, is_named = name.n > 0 && name.n <= sizeof(replay_store->name);
 	struct slice line = slice_cut(&text, '\n');
-	struct stream *stream = is_named ? open_logged(replay_store, own, line, &stored) : NULL;
+	struct stream *stream = NULL;
 
+	if (is_named && memchr(text.p, '\r', text.n) == NULL &&
+	    memchr(line.p, '\r', line.n) == NULL)
+		stream = open_logged(replay_store, own, line, &stored);
 	if (stream == NULL)
 		return;
 	CHECK(stream->reader == NULL && stream->log == NULL);

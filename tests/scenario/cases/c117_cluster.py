@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several daemons that serve the same sessions, by a store: bridging §6, with a real redis-server (or valkey-server)."""
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -16,6 +17,10 @@ import time
 import harness
 import mcp
 import wire
+from c80_stateless import begin, message, messages_of
+from c81_parked import ACCEPT
+from c82_modern_both import ELICIT, Rounds, sent
+from c83_tasks import KNOWS, MODERN
 from harness import case, eq, ok, wait_for
 from wire import free_port
 
@@ -27,6 +32,8 @@ PROGRAMS = [path for path in map(shutil.which, ("valkey-server", "redis-server",
 class Store:
     """A server of its own, which keeps nothing on the disk."""
 
+    host = "127.0.0.1"
+
     def __init__(self, t, *args, tls=None):
         if not PROGRAMS:
             raise harness.Skip("neither valkey-server nor redis-server is installed")
@@ -36,13 +43,16 @@ class Store:
     def start(self):
         port = ["--port", "0", "--tls-port", str(self.port)] if self.tls else ["--port", str(self.port)]
         self.process = subprocess.Popen(
-            [PROGRAMS[0].replace("check-rdb", "server"), *port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-             "--dir", self.folder, *self.args], executable=PROGRAMS[0], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+            [PROGRAMS[0].replace("check-rdb", "server"), *port, "--bind", self.host, "--save", "", "--appendonly", "no",
+             "--dir", self.folder, *self.args], executable=PROGRAMS[0], preexec_fn=self.enter, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
         harness.KNOWN.add(self.process.pid)
         wait_for(self.answers, 10, "the store")
 
+    def enter(self):
+        """In its process, before it begins."""
+
     def answers(self):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as sock:
+        with contextlib.suppress(OSError), socket.create_connection((self.host, self.port), 1) as sock:
             if self.tls:
                 return True
             sock.sendall(b"PING\r\n")
@@ -51,7 +61,7 @@ class Store:
 
     def ask(self, *words):
         """What it answers to one command, as text."""
-        with socket.create_connection(("127.0.0.1", self.port), 5) as plain:
+        with socket.create_connection((self.host, self.port), 5) as plain:
             sock = ssl.create_default_context(cafile=self.tls).wrap_socket(plain, server_hostname="127.0.0.1") if self.tls else plain
             sock.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in map(str.encode, words)))
             with sock.makefile("rb") as answers:
@@ -84,7 +94,45 @@ class Store:
 
     @property
     def url(self):
-        return "%s://127.0.0.1:%d" % ("valkeys" if self.tls else "valkey", self.port)
+        return "%s://%s:%d" % ("valkeys" if self.tls else "valkey", self.host, self.port)
+
+
+class DistantStore(Store):
+    """One in a network of its own, to which packets can be lost."""
+
+    def __init__(self, t):
+        self.net, here = "mcpgated%d" % (os.getpid() % 100000), 4 * (os.getpid() % (1 << 14))
+        address, self.host = ("198.18.%d.%d" % ((here + n) // 256, (here + n) % 256) for n in (1, 2))
+        steps = ("netns add @", "link add @ type veth peer name peer netns @", "addr add %s/30 dev @" % address,
+                 "-n @ addr add %s/30 dev peer" % self.host, "-n @ link set peer up", "link set @ up")
+        if os.getuid() != 0 or not all(self.ip(step) for step in steps):
+            self.remove()
+            raise harness.Skip("no network of its own can be made here")
+        super().__init__(t, "--protected-mode", "no")
+
+    def ip(self, step):
+        done = subprocess.run(["ip", *step.replace("@", self.net).split()], capture_output=True)
+        return done.returncode == 0
+
+    def enter(self):
+        with open("/run/netns/" + self.net) as net:
+            if ctypes.CDLL(None, use_errno=True).setns(net.fileno(), 0) != 0:
+                os._exit(1)
+
+    def part(self):
+        """From now on nothing reaches it, and nothing comes from it."""
+        ok(self.ip("-n @ link set peer down"), "cut")
+
+    def join(self):
+        ok(self.ip("-n @ link set peer up"), "joined")
+
+    def remove(self):
+        self.ip("link del @")
+        self.ip("netns del @")
+
+    def __exit__(self, *ignored):
+        self.stop()
+        self.remove()
 
 
 class Nodes:
@@ -96,13 +144,14 @@ class Nodes:
         for name in names:
             self.begin(name)
 
-    def begin(self, name, at=None):
-        """At an address that it had before, or at a new one."""
+    def begin(self, name, at=None, wait=True):
+        """At an address that it had before, or at a new one. Without `wait`, the store may not have been reached yet."""
         cluster = dict({"node": name, "store": self.store.url}, **self.more)
         listen = {"listen": [{"address": "%s:%d" % at}]} if at else {}
         daemon = self.t.start(self.servers, dict(self.config, cluster=cluster, **listen))
         self.t.daemon = self.all[name] = daemon
-        daemon.wait_log("store_up")
+        if wait:
+            daemon.wait_log("store_up")
         return daemon
 
     def __getitem__(self, name):
@@ -210,6 +259,31 @@ def without_the_store_everything_goes_on(t, store):
     nodes.kill("a")
     for s in (before, during):
         eq(nodes.move(s, "b").echo("z"), "z")
+
+
+@case(daemon=False, deadline=90)
+def the_way_to_the_store_may_be_cut(t):
+    """CLU-CONN-02: packets are lost, and nobody says so: the same, within the time that a store may be silent."""
+    with DistantStore(t) as store:
+        nodes = Nodes(t, store, config=TWO, plaintext=True)
+        denials = Denials(t, nodes)
+        s, other = t.session(daemon=nodes["a"], token="token-of-alice"), t.session(daemon=nodes["b"], token="token-of-alice")
+        store.wait('"id"')
+        store.wait('"id"', node="b")
+        store.part()
+        for name in "ab":
+            eq(t.session(daemon=nodes[name], token="token-of-alice").echo("begins"), "begins")
+            nodes[name].wait_log("store_down")
+        began = time.monotonic()
+        eq(s.echo("goes on"), "goes on")
+        nodes.move(other, "a")
+        eq(other.post(mcp.request(1, "ping")).status, 503, "it may be alive at b")
+        ok(time.monotonic() - began < 3, "nobody waits for the store")
+        denials.add("a", "bob")
+        store.join()
+        wait_for(lambda: denials.has("b") == ["bob"], 20, "what was said meanwhile")
+        wait_for(lambda: sorted(n for n, _ in store.records()) == ["a", "a", "b", "b"], 20, "what began meanwhile")
+        eq(other.echo("taken over"), "taken over")
 
 
 @with_store
@@ -349,7 +423,7 @@ def a_node_that_stops_leaves_its_streams(t, store):
         nodes[name].term()
         eq(nodes[name].wait(20), 0)
         ok("file:///of/%d" % n in store.logs(), "it waits there")
-        nodes.begin(name)
+        nodes.begin(name, wait=False)
         nodes.move(s, following)
         stream = s.get()
         eq(updates(stream, 1), [n])
@@ -414,6 +488,28 @@ def the_last_order_about_a_token_counts(t, store):
     nodes.begin("c")
     wait_for(lambda: denials.has("c") == ["bob"], 5, "those in force")
     wait_for(lambda: written() == "1", 5, "it is gone")
+
+
+@with_store
+def a_state_is_understood_at_every_node(t, store):
+    """CLU-SEAL-01: what a server gave at one node comes back to a server at another one; not with another key, nor the id of a task."""
+    modern = {"servers": {"main": {"script": MODERN}}, "config": {"defaults": {"era": "modern"}}}
+    nodes = Nodes(t, store, seal_key="the same at these two, and long enough", **modern)
+    apart = Nodes(t, store, "c", seal_key="another one at this node, long enough", **modern)
+    c = Rounds(t, [["input", ELICIT]], [["told"]])
+    t.daemon = nodes["a"]
+    _, state = c.asked()
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["task", "t", [["sleep", 60]]]]}}, caps=KNOWS)
+    task = messages_of(begin(t, "main", body).response())[0]["result"]["taskId"]
+    get = message("tasks/get", {"taskId": task}, caps=KNOWS)
+    eq(messages_of(begin(t, "main", get).response())[0]["result"]["taskId"], task)
+    nodes.kill("a")
+    t.daemon = nodes["b"]
+    eq(json.loads(c.text(state, {"q": ACCEPT})), {"q": ACCEPT})
+    eq(sent(t, "main", "tools/call")[-1]["requestState"], "1")
+    eq(messages_of(begin(t, "main", get).response())[0]["error"]["code"], -32602)
+    t.daemon = apart["c"]
+    eq(c.refused(state, {"q": ACCEPT}), "invalid_request_state")
 
 
 @with_store
@@ -551,10 +647,10 @@ BEHIND = {"trusted_proxies": ["127.0.0.1"], "auth": {"mode": "token", "tokens": 
 class Caller(threading.Thread):
     """A client that calls without pause, by the proxy; what fails because a node has gone it does again, in the same session."""
 
-    def __init__(self, t, proxy, number):
+    def __init__(self, t, proxy, number, server="main"):
         super().__init__(daemon=True)
         self.over, self.calls, self.failed, self.wrong, self.longest, self.number = threading.Event(), 0, [], None, 0.0, number
-        self.session = t.session(daemon=proxy, token="token-%d" % (number % 8))
+        self.session = t.session(server, daemon=proxy, token="token-%d" % (number % 8))
         self.start_now = super().start
 
     def run(self):
