@@ -59,12 +59,21 @@ static void gateway_leave(struct gateway *g)
 	http_server_leave(g->http);
 }
 
-/* Connections end with what they are at; streams of sessions are open until these end. */
+/* Its client would come back to another node, which takes the session over, and so ends its calls. */
+static bool stream_must_stay(const struct gateway *g, struct session *session)
+{
+	return g->cluster.client != NULL && !list_is_empty(&client_session_client(session)->calls);
+}
+
+/* Connections and streams end with what they are at. */
 static void gateway_finish(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_FINISHING);
 	http_server_drain(g->http);
 	frontend_drain(&g->frontend);
+	LIST_EACH(struct session, session, &g->router.sessions.sessions, link)
+		if (session->owner == NULL && !stream_must_stay(g, session))
+			stream_end(&session->standalone, REASON_DRAINING);
 }
 
 static void gateway_stop_serving(struct gateway *g)
@@ -142,9 +151,6 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 		router_end_calls(&g->router, REASON_DRAINING);
 		router_hand_over(&g->router);
 		gateway_finish(g);
-		LIST_EACH(struct session, session, &g->router.sessions.sessions, link)
-			if (session->owner == NULL)
-				stream_end(&session->standalone, REASON_DRAINING);
 		exporter_finish(g->exporter);
 		return;
 	}

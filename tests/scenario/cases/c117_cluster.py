@@ -719,7 +719,10 @@ def a_node_that_is_stopped_finishes(t):
             running = s.start_do(["progress", 1], ["sleep", 3], ["text", "done"], token="t")
             eq(running.next()["params"]["progress"], 1)
             store.wait('"id"', node=name)
+            stream = s.get()
             nodes[name].term()
+            nodes[name].wait_log("drain")
+            stream.nothing(1)  # or its client would come back to another node, which ends the call
             eq(running.final()["result"]["content"][0]["text"], "done")
             eq(nodes[name].wait(20), 0)
             wait_for(lambda: s.begin(mcp.request(1, "ping")).status == 200, 20, "another node")
