@@ -246,7 +246,10 @@ static bool takes_lease(const struct upstream *upstream, const struct call *call
 		pool->capabilities.offers & OFFER_LOGGING && upstream_load(upstream) == 0);
 }
 
-/* The modern era has no such requests: a single request says what is subscribed to. */
+/*
+ * The modern era has no such requests: a single request says what is subscribed to. One to unsubscribe
+ * comes this far only if it names no resource, and is refused for that.
+ */
 static void send_subscribing(struct upstream *upstream, struct call *call,
 			     const struct envelope *env)
 {
@@ -257,10 +260,7 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 		call->body = msg_new_scanned(env);
 	call->request.ops = &request_ops;
 	call_sent(call, upstream, id);
-	if (call->method->id == METHOD_SUBSCRIBE)
-		listen_subscribe(upstream, id, text_set_spell(env->uri, &room));
-	else
-		listen_unsubscribe(upstream, id);
+	listen_subscribe(upstream, id, text_set_spell(env->uri, &room));
 }
 
 /* tasks/result is not answered for as long as the task works. UTIL-TASK-01 */

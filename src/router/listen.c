@@ -400,13 +400,6 @@ void listen_subscribe(struct upstream *upstream, uint64_t id, struct slice uri)
 	listen_note_change(upstream);
 }
 
-void listen_unsubscribe(struct upstream *upstream, uint64_t id)
-{
-	CHECK(upstream->listen != NULL);
-	listen_note_change(upstream);
-	respond(upstream, id, NULL);
-}
-
 /* ---- notifications ---- */
 
 static struct upstream_request *listen_find_named(const struct upstream *upstream,

@@ -31,8 +31,6 @@ void listen_note_change(struct upstream *upstream);
  * has not.
  */
 void listen_subscribe(struct upstream *upstream, uint64_t id, struct slice uri);
-/* A request to unsubscribe; it is answered at once. */
-void listen_unsubscribe(struct upstream *upstream, uint64_t id);
 /* Whether a notification belongs to the subscription, so that it is for the pool. */
 bool listen_covers(const struct upstream *upstream, const struct envelope *env);
 /*

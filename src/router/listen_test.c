@@ -84,6 +84,20 @@ static void subscription_waits_for_the_server(void **state)
 	hears(process(0), REPLACED("4"));
 }
 
+/* Both are about a resource, and name none. */
+static void requests_without_uri_are_refused(void **state)
+{
+	struct member *member = begin_listening();
+
+	assert_true(is_error(request(member->client, "{'jsonrpc':'2.0','id':5,'method':"
+						     "'resources/subscribe','params':{}}"),
+			     "-32602"));
+	assert_true(is_error(request(member->client, "{'jsonrpc':'2.0','id':6,'method':"
+						     "'resources/unsubscribe','params':{}}"),
+			     "-32602"));
+	hears_nothing(process(0));
+}
+
 static void server_may_not_know_the_resource(void **state)
 {
 	struct member *member = begin_listening();
@@ -288,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MODERN_TEST(only_the_agreed_is_heard),
 		MODERN_TEST(subscription_waits_for_the_server),
+		MODERN_TEST(requests_without_uri_are_refused),
 		MODERN_TEST(server_may_not_know_the_resource),
 		MODERN_TEST(server_may_refuse),
 		MODERN_TEST(server_may_be_silent),
