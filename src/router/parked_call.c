@@ -61,11 +61,6 @@ void parked_calls_init(struct parked_calls *table, const struct parked_calls_con
 	list_init(&table->kept);
 }
 
-void parked_calls_fini(struct parked_calls *table)
-{
-	CHECK(table->by_id.count == 0 && list_is_empty(&table->kept));
-}
-
 struct parked_call *parked_calls_find(const struct parked_calls *table,
 				      const unsigned char id[SEAL_CALL_BYTES])
 {

@@ -121,8 +121,6 @@ struct parked_call {
 };
 
 void parked_calls_init(struct parked_calls *table, const struct parked_calls_conf *conf);
-/* Must be called after all of them have ended. */
-void parked_calls_fini(struct parked_calls *table);
 /* Finds a call by the id in the seal; NULL: none, or no longer. */
 struct parked_call *parked_calls_find(const struct parked_calls *table,
 				      const unsigned char id[SEAL_CALL_BYTES]);

@@ -35,7 +35,7 @@ static void on_new_pool(struct pool *pool)
 
 static void on_pool_end(struct pool *pool)
 {
-	url_pending_fini(&pool->urls);
+	CHECK(pool->urls.count == 0 && list_is_empty(&pool->urls.waiters));
 	notification_fanout_fini(&pool->notices);
 	subscriptions_fini(&pool->subscriptions);
 	lists_fini(&pool->lists);
@@ -144,11 +144,10 @@ void router_fini(struct router *router)
 	session_set_fini(&router->sessions);
 	kept_sessions_fini(&router->kept_sessions);
 	process_slots_fini(&router->slots);
-	parked_calls_fini(&router->parked_calls);
 	rate_set_fini(&router->rates);
 	schema_cache_fini(&router->schemas);
 	seal_keys_fini(&router->seal_keys);
-	CHECK(router->calls == 0);
+	CHECK(router->calls == 0 && router->parked_calls.by_id.count == 0);
 	CHECK(principals->by_key.count == 0 && principals->anonymous.refs == 1);
 	credentials_fini(&router->upstreams.credentials);
 	buf_fini(&router->upstreams.scratch);

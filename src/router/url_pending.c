@@ -150,13 +150,6 @@ void url_pending_init(struct url_pending *pending)
 	list_init(&pending->waiters);
 }
 
-void url_pending_fini(struct url_pending *pending)
-{
-	CHECK(list_is_empty(&pending->waiters));
-	LIST_DRAIN(struct item, item, &pending->items, link)
-		drop(pending, item);
-}
-
 /* ---- url elicitation ---- */
 
 /*

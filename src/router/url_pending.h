@@ -37,8 +37,6 @@ struct url_waiter {
 };
 
 void url_pending_init(struct url_pending *pending);
-/* Must be called when nobody waits. */
-void url_pending_fini(struct url_pending *pending);
 /* A client was given what this process wants. */
 void url_pending_add(struct url_pending *pending, uint64_t child, struct slice wanted);
 /*

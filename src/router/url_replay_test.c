@@ -339,7 +339,6 @@ static void what_is_pending_is_bounded(void **state)
 	url_pending_forget(&pending, 1);
 	assert_int_equal(told, 1);
 	assert_int_equal(pending.count, 0);
-	url_pending_fini(&pending);
 }
 
 #define REPLAY_TEST(name) cmocka_unit_test_setup_teardown(name, request_setup, request_teardown)
