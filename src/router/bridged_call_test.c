@@ -163,6 +163,15 @@ static void what_mode_was_asked_in_vain_is_named(void **state)
 		"client capability','data':{'requiredCapabilities':{'elicitation':{'url':{}}}}}}");
 }
 
+/* A legacy server offers the method, so it is the tool that it does not know. bridging.md §2.3.5 */
+static void an_unknown_tool_is_no_unknown_method(void **state)
+{
+	struct asker *asker = start_call();
+
+	says(process(0), ERROR("2", "-32601"));
+	was_answered(asker, 0, ERROR("1", "-32602"));
+}
+
 /* Not where it may have been for another call, or for none. */
 static void what_was_asked_for_another_is_not_named(void **state)
 {
@@ -772,6 +781,7 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(what_is_not_offered_is_not_found),
 	BRIDGE_TEST(what_was_asked_in_vain_is_named),
 	BRIDGE_TEST(what_mode_was_asked_in_vain_is_named),
+	BRIDGE_TEST(an_unknown_tool_is_no_unknown_method),
 	BRIDGE_TEST(what_was_asked_for_another_is_not_named),
 	BRIDGE_TEST(tasks_are_no_word_for_it),
 	BRIDGE_TEST(each_request_says_what_it_hears),

@@ -219,7 +219,6 @@ static bool ask_to_open(struct call *call, struct slice error)
 static void send_modern_error(struct call *call, struct slice error)
 {
 	struct buf text = { 0 };
-	bool is_from_modern;
 	int code;
 
 	if (ask_to_open(call, error))
@@ -229,9 +228,8 @@ static void send_modern_error(struct call *call, struct slice error)
 		return;
 	}
 	begin_response(&text, call->id, "error");
-	is_from_modern = is_passed(call);
 	open_aside(call);
-	if (is_from_modern)
+	if (is_passed(call))
 		era_append_passed_error(&text, error, &code);
 	else
 		era_append_error(&text, call->method, error, &code);
