@@ -140,7 +140,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	client_request_end_all(&router, REASON_DRAINING);
+	router_end_calls(&router, REASON_DRAINING);
 	for (size_t i = 0; i < asker_count; i++) {
 		assert_int_not_equal(askers[i].ending, ENDING_NONE);
 		buf_fini(&askers[i].response);
@@ -371,6 +371,24 @@ static void strict_calls(void **state)
 	hears(process(0), SENT("4", "'t','arguments':{'\\u0061':1}"));
 }
 
+#define CALL_WITH(id, arguments)    \
+	"{'jsonrpc':'2.0','id':" id \
+	",'method':'tools/call','params':{'name':'t','arguments':{" arguments "}}}"
+
+/* They have no headers that could mirror an argument; their arguments are checked all the same. */
+static void strict_calls_of_sessions(void **state)
+{
+	struct front *front;
+
+	servers[0].conf.checks_schemas = true;
+	front = request(begin()->client, CALL_WITH("1", "'a':1"));
+	hears(process(0), LIST("2"));
+	says(process(0), TOOLS("2", TOOL("'t'", MIRRORED)));
+	assert_true(is_error(front, "-32602"));
+	request(front->call.client, CALL_WITH("2", "'a':'x'"));
+	hears(process(0), CALL_WITH("3", "'a':'x'"));
+}
+
 /* One that changes while it is fetched is fetched again, once. */
 static void strict_lists_that_change(void **state)
 {
@@ -442,6 +460,7 @@ static const struct CMUnitTest tests[] = {
 	CHECK_TEST(clients_leave),
 	CHECK_TEST(listening_has_no_end),
 	CHECK_TEST(strict_calls),
+	CHECK_TEST(strict_calls_of_sessions),
 	CHECK_TEST(strict_lists_that_change),
 	CHECK_TEST(strict_lists_that_fail),
 };

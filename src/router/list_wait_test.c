@@ -2,6 +2,10 @@
 /* Calls of a session with a server of its own that wait for its list of tools, as `pin: enforce` has them wait. */
 #include "router/lists.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "process/pin_memory.h"
 #include "router/client_stage.h"
 
 #define HANDSHAKEN                                                                         \
@@ -51,6 +55,25 @@ static void one_asks_for_all(void **state)
 	request(client, CALL("4"));
 	hears(server, CALL("7"));
 	hears_nothing(server);
+}
+
+/* SEC-68: before a client has it, so that the next gateway takes no other list for the first. */
+static void first_lists_are_saved_at_once(void **state)
+{
+	struct pin_memory memory;
+	struct slice text;
+	int fd = memfd_create("pins", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, (off_t)PIN_MEMORY_FILE_BYTES), 0);
+	pin_memory_init(&memory, router.loop, keeper.spawner, fd, servers, 1);
+	servers[0].pin_memory = &memory;
+	request(client, LIST("1"));
+	says(server, PAGE("2", ""));
+	assert_true(halves_read(memory.file, PIN_MEMORY_TEXT_BYTES, &text));
+	assert_non_null(memmem(text.p, text.n, "\ttool\tapproved\t", 15));
+	servers[0].pin_memory = NULL;
+	pin_memory_fini(&memory);
+	close(fd);
 }
 
 /* Who asked has gone: the list comes for the others. Once nobody waits, no more of it is asked for. */
@@ -223,6 +246,7 @@ static void sessions_end(void **state)
 
 static const struct CMUnitTest tests[] = {
 	WAIT_TEST(one_asks_for_all),
+	WAIT_TEST(first_lists_are_saved_at_once),
 	WAIT_TEST(who_asks_goes),
 	WAIT_TEST(who_follows_goes),
 	WAIT_TEST(changes_are_asked_for_anew),

@@ -279,6 +279,27 @@ static void own_words_reach_the_server(void **state)
 	hears(process(0), LIST("6"));
 }
 
+/* One that is longer than what may wait is forwarded, whatever stands in it. DEF-11 */
+static void long_requests_reach_the_server(void **state)
+{
+	struct member *a = begin();
+
+	for (int length = 1024; length <= 1025; length++) {
+		static const char head[] = "{'jsonrpc':'2.0','id':1,'method':'tools/list',"
+					   "'params':{'_meta':{'traceparent':'";
+		char text[1100];
+
+		snprintf(text, sizeof(text), "%s%0*d'}}}", head,
+			 length - (int)(sizeof(head) - 1) - 4, 0);
+		assert_int_equal(strlen(text), length);
+		request(a->client, text);
+		if (length == 1024)
+			hears(process(0), LIST("2"));
+		else
+			assert_non_null(strstr(fake_process_read(process(0)), "traceparent"));
+	}
+}
+
 /* bridging.md §4: asked again once; who waits fails when that is in vain, too. */
 static void lost_fetches_are_repeated(void **state)
 {
@@ -997,6 +1018,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(endless_lists_are_passed_on),
 	TEST(kept_lists_grow_old),
 	TEST(own_words_reach_the_server),
+	TEST(long_requests_reach_the_server),
 	TEST(lost_fetches_are_repeated),
 	TEST(nobody_is_waited_for),
 	TEST(fetches_have_deadlines),

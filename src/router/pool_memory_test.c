@@ -223,11 +223,38 @@ static void restart_ends_it(void **state)
 
 static void another_era_ends_it(void **state)
 {
+	const struct pool *pool;
+
 	servers[0].conf.era = ERA_UNKNOWN;
 	lists_and_sleeps(open_session_as(alice, INITIALIZE), 0, TOOLS("2", ""));
 	era_note(&servers[0], ERA_MODERN);
 	is_open(open_session_as(alice, INITIALIZE));
 	assert_int_equal(keeper.count, 2);
+	pool = container_of(router.slots.pools.next, struct pool, link);
+	assert_true(pool->memory.described == NULL && !timer_is_running(&pool->memory.ends));
+}
+
+/* What the operator decides about what a server says of itself, clients hear without another process. */
+static void decisions_take_effect(void **state)
+{
+	struct pins *pins = &servers[0].pins;
+	struct front *front;
+
+	servers[0].conf.pin = PIN_ENFORCE;
+	router_note_decision(&router, &servers[0]); /* about what nobody has said yet */
+	lists_and_sleeps(open_session_as(alice, INITIALIZE), 0, TOOLS("2", ""));
+	report_restart(&servers[0]);
+	front = open_session_as(alice, INITIALIZE);
+	assert_non_null(fake_process_read(process(1)));
+	says(process(1), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{},'instructions':'i'}}");
+	is_answered(front, "{'jsonrpc':'2.0','id':0,'result':{'protocolVersion':'2025-06-18',"
+			   "'capabilities':{}}}");
+	pins_approve(pins, pins_find(pins, PIN_SERVER, SLICE_LIT("instructions")));
+	router_note_decision(&router, &servers[0]);
+	is_answered(open_session_as(alice, INITIALIZE),
+		    "{'jsonrpc':'2.0','id':0,'result':{'protocolVersion':'2025-06-18',"
+		    "'capabilities':{},'instructions':'i'}}");
 }
 
 static void none_where_that_is_configured(void **state)
@@ -302,6 +329,7 @@ int main(void)
 		REMEMBERS(change_is_not_forgotten),
 		REMEMBERS(restart_ends_it),
 		REMEMBERS(another_era_ends_it),
+		REMEMBERS(decisions_take_effect),
 		REMEMBERS(none_where_that_is_configured),
 		REMEMBERS(memories_of_one_caller_are_bounded),
 		REMEMBERS(memories_are_bounded),

@@ -80,7 +80,7 @@ int request_setup(void **state)
 
 int request_teardown(void **state)
 {
-	client_request_end_all(&router, REASON_DRAINING);
+	router_end_calls(&router, REASON_DRAINING);
 	for (size_t i = 0; i < asker_count; i++) {
 		assert_int_not_equal(askers[i].ending, ENDING_NONE);
 		buf_fini(&askers[i].messages);

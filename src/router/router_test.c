@@ -1662,6 +1662,33 @@ static void front_ends_the_session_during_a_loss(void **state)
 	assert_int_equal(router.sessions.count, 0);
 }
 
+/* The gateway makes place for another one, which goes on with all sessions. */
+static void calls_end_and_sessions_go_on(void **state)
+{
+	struct client *clients[2];
+	struct front *calls[2];
+
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+		clients[i] = begin();
+		calls[i] = request(clients[i], CALL("1"));
+		hears(process(i), CALL("2"));
+		says(process(i), ASK("'r'", "roots/list"));
+	}
+	router_end_calls(&router, REASON_DRAINING);
+	settle();
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+		is_failed(calls[i], REASON_DRAINING);
+		hears(process(i), "{'jsonrpc':'2.0','id':'r','error':{'code':-32603,'message':"
+				  "'the gateway stops'}}");
+		hears(process(i), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+				  "'requestId':2,'reason':'the gateway stops'}}");
+		request(clients[i], CALL("3"));
+		hears(process(i), CALL("3"));
+	}
+	router_end_sessions(&router, REASON_DRAINING);
+	assert_int_equal(router.sessions.count, 0);
+}
+
 /* FRONT-SESS-06, FRONT-SESS-09, REL-05, bridging §2.1 (6): everything is answered, the process goes. */
 static void session_ends_with_calls_and_asks(void **state)
 {
@@ -2218,6 +2245,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(restart_can_fail),
 	TEST(waiting_calls_are_bounded),
 	TEST(front_ends_the_session_during_a_loss),
+	TEST(calls_end_and_sessions_go_on),
 	TEST(session_ends_with_calls_and_asks),
 	TEST(session_ends_during_a_restart),
 	TEST(idle_session_ends),

@@ -397,6 +397,27 @@ static void other_claims_have_other_tasks(void **state)
 	free(name);
 }
 
+/* Whatever else we have sealed for this caller, it is no task. */
+static void other_seals_are_no_tasks(void **state)
+{
+	struct digest digest;
+	struct seal_binding binding = { slice_str(servers[0].conf.name), &alice->identity,
+					&digest };
+	struct seal seal = { .kind = SEAL_REPLAY,
+			     .expires_at_s = UINT64_MAX,
+			     .text = SLICE_LIT("a") };
+	struct buf name = { 0 }, text = { 0 };
+
+	digest_bytes(SLICE_LIT("task"), &digest);
+	seal_append(&name, &router.seal_keys, &binding, &seal);
+	buf_printf(&text, REQUEST("'g'", "tasks/get", "'taskId':%s," KNOWING),
+		   buf_terminate(&name));
+	was_refused(ask_as(alice, buf_terminate(&text)), "-32602", "");
+	assert_true(is_logged("it is no task's"));
+	buf_fini(&name);
+	buf_fini(&text);
+}
+
 /* ---- listening ---- */
 
 static void listeners_keep_the_process(void **state)
@@ -593,6 +614,7 @@ int main(void)
 		TASK_TEST(tasks_ask_what_may_be_asked),
 		TASK_TEST(each_request_says_what_it_can_be_asked),
 		TASK_TEST(other_claims_have_other_tasks),
+		TASK_TEST(other_seals_are_no_tasks),
 		TASK_TEST(listeners_keep_the_process),
 		TASK_TEST(agreement_is_awaited_for_a_while),
 		TASK_TEST(only_what_was_agreed_to_is_told),
