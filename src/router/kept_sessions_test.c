@@ -14,6 +14,7 @@
 #include "router/pool_stage.h"
 
 #define IDLE_MS 3600000
+#define SAVING_MS 300
 #define PARAMS "{\"protocolVersion\":\"2025-06-18\",\n\"capabilities\":{\"roots\":{}}}"
 
 static struct kept_sessions *kept;
@@ -88,21 +89,30 @@ static struct client *wake_as(struct principal *principal, enum reason expected)
 	return session != NULL ? client_session_client(session) : NULL;
 }
 
-static struct slice text_of(void)
+static struct slice text_of_now(void)
 {
 	struct slice text;
 
 	settle();
-	pass(1000);
 	assert_true(halves_read(kept->file, KEPT_SESSIONS_TEXT_BYTES, &text));
 	return text;
 }
 
+static struct slice text_of(void)
+{
+	settle();
+	pass(1000);
+	return text_of_now();
+}
+
+static bool is_in(struct slice text, const char *what)
+{
+	return memmem(text.p, text.n, what, strlen(what)) != NULL;
+}
+
 static bool has(const char *what)
 {
-	struct slice text = text_of();
-
-	return memmem(text.p, text.n, what, strlen(what)) != NULL;
+	return is_in(text_of(), what);
 }
 
 static void a_session_goes_on(void **state)
@@ -133,6 +143,30 @@ static void a_session_goes_on(void **state)
 	end(client, REASON_DELETED);
 	assert_null(wake_as(alice, REASON_NONE));
 	assert_int_equal(text_of().n, strlen(KEPT_SESSIONS_FIRST_LINE));
+}
+
+/* The first of several changes is written at once, the others together and before long, however many there are. */
+static void changes_are_written_soon(void **state)
+{
+	struct client *client = keep();
+
+	pass(SAVING_MS); /* it is written as it is */
+	pass(SAVING_MS);
+	client->level = 4;
+	kept_session_note(client->kept);
+	assert_true(is_in(text_of_now(), ",\"level\":\"error\""));
+	pass(SAVING_MS);
+	client->level = 5;
+	kept_session_note(client->kept);
+	assert_true(is_in(text_of_now(), ",\"level\":\"critical\""));
+	client->level = 6;
+	kept_session_note(client->kept);
+	pass(SAVING_MS - 1);
+	client->level = 7;
+	kept_session_note(client->kept);
+	assert_true(is_in(text_of_now(), ",\"level\":\"critical\""));
+	pass(1);
+	assert_true(is_in(text_of_now(), ",\"level\":\"emergency\""));
 }
 
 static struct denial_marks marks_of(const char *sub)
@@ -560,6 +594,27 @@ static void a_pool_goes_on(void **state)
 	}
 }
 
+/* It is written no longer, and what is written of the pool that takes its place stays when it ends. */
+static void a_retired_pool_has_its_own_line(void **state)
+{
+	struct front *old;
+
+	servers[0].conf.isolation = ISOLATION_SHARED;
+	servers[1].conf = servers[0].conf;
+	old = open_session_as(alice, INITIALIZE);
+	get_ready(0);
+	assert_int_equal(count_pools(), 1);
+	router_retire_server(&router, &servers[0]);
+	open_session_at(&servers[1], alice, INITIALIZE);
+	get_ready(1);
+	assert_int_equal(count_pools(), 1);
+	session_end(old->call.client->session, REASON_DELETED);
+	settle();
+	exits(process(0), 0);
+	assert_int_equal(count_pools(), 1);
+	servers[0].is_retired = false;
+}
+
 /* A process of the gateway before that nobody comes for: it is ended when its time is over, and not before. */
 static void is_held_for(const char *line, size_t size, uint64_t ms)
 {
@@ -696,9 +751,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_session_goes_on),
+		CASE(changes_are_written_soon),
 		CASE(a_denied_session_does_not_go_on),
 		CASE(a_damaged_session_does_not_go_on),
-		CASE(a_session_goes_on),
 		CASE(denials_read_each_once),
 		CASE(how_a_session_ends),
 		CASE(nobody_comes_back),
@@ -708,6 +763,7 @@ int main(void)
 		CASE(streams_go_on),
 		CASE(long_pools_take_no_room),
 		CASE(a_pool_goes_on),
+		CASE(a_retired_pool_has_its_own_line),
 		CASE(what_is_held_of_sessions_has_its_time),
 		CASE(what_is_held_of_pools_has_its_time),
 		CASE(the_store_is_asked_by_the_line),
