@@ -363,6 +363,7 @@ static void strict_calls(void **state)
 			"'code':-32603,'message':'Internal error: the schema of this tool cannot be "
 			"used: /type is not a type'");
 	assert_int_equal(count_logged("schema_unusable"), 1);
+	assert_true(is_logged(" tool=odd "));
 	hears_nothing(process(0));
 	asker = ask(ASK_TOOL("5", "'free'"));
 	hears(process(0), SENT("3", "'free'"));

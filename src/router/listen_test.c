@@ -78,6 +78,10 @@ static void subscription_waits_for_the_server(void **state)
 	heard(member, "");
 	says(process(0), UPDATED_BY("4", "r:a"));
 	heard(member, UPDATE("r:a"));
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/message','params':{'uri':'r:a'," BY(
+		     "4") "}}"); /* is no update */
+	heard(member, "");
 	is_answered(request(member->client, UNSUBSCRIBE("6")), EMPTY("6"));
 	hears(process(0), LISTEN("5", LISTS));
 	says(process(0), AGREES("5", LISTS));

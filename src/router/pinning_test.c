@@ -376,6 +376,20 @@ static void what_is_new_is_withheld(void **state)
 	assert_string_equal(find_withheld(read), "resource");
 }
 
+/* Once, until the rules are others. */
+static void names_that_collide_are_told(void **state)
+{
+	static const struct slice shown = SLICE("b");
+	static const struct named_slices names = { SLICE("a"), { &shown, 1 } };
+
+	server.conf.shown.kinds[PERMISSION_TOOL].names = (struct slice_map){ &names, 1 };
+	for (server.rules = 0; server.rules < 2; server.rules++) {
+		look("{'tools':[{'name':'a'},{'name':'b'}]}", 0);
+		look("{'tools':[{'name':'a'},{'name':'b'}]}", 0);
+		assert_int_equal(count("names_collide server=a list=tools name=b"), 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(slow_names_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_no_list_ends_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_new_is_withheld, begin, end),
+		cmocka_unit_test_setup_teardown(names_that_collide_are_told, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_denied_is_not_shown, begin, end),
 		cmocka_unit_test_setup_teardown(only_what_is_approved_is_shown, begin, end),
 		cmocka_unit_test_setup_teardown(notifications_that_are_calls_are_withheld, begin,

@@ -1666,7 +1666,7 @@ static void front_ends_the_session_during_a_loss(void **state)
 static void calls_end_and_sessions_go_on(void **state)
 {
 	struct client *clients[2];
-	struct front *calls[2];
+	struct front *calls[2], *ends;
 
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
 		clients[i] = begin();
@@ -1674,8 +1674,12 @@ static void calls_end_and_sessions_go_on(void **state)
 		hears(process(i), CALL("2"));
 		says(process(i), ASK("'r'", "roots/list"));
 	}
+	ends = open_session(INITIALIZE_WITH(""));
+	ends->ends_session = true;
 	router_end_calls(&router, REASON_DRAINING);
 	settle();
+	is_failed(ends, REASON_DRAINING);
+	assert_int_equal(router.sessions.count, 2);
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
 		is_failed(calls[i], REASON_DRAINING);
 		hears(process(i), "{'jsonrpc':'2.0','id':'r','error':{'code':-32603,'message':"
