@@ -594,6 +594,24 @@ static void a_pool_goes_on(void **state)
 	}
 }
 
+/* Of those that may ask the caller, the next gateway takes one that is the only one of its pool. */
+static void one_that_may_ask_goes_on_alone(void **state)
+{
+	struct client *hers;
+
+	servers[0].conf.isolation = ISOLATION_PRINCIPAL;
+	servers[0].conf.pool_max = 3;
+	hers = begin_asking(alice, 0)->client;
+	request(hers, CALL("1"));
+	request(hers, CALL("2"));
+	get_ready(1);
+	says(process(0), RESULT("2"));
+	says(process(1), RESULT("2"));
+	begin_asking(bob, 2);
+	router_hand_over(&router);
+	assert_int_equal(count_pools(), 1);
+}
+
 /* It is written no longer, and what is written of the pool that takes its place stays when it ends. */
 static void a_retired_pool_has_its_own_line(void **state)
 {
@@ -763,6 +781,7 @@ int main(void)
 		CASE(streams_go_on),
 		CASE(long_pools_take_no_room),
 		CASE(a_pool_goes_on),
+		CASE(one_that_may_ask_goes_on_alone),
 		CASE(a_retired_pool_has_its_own_line),
 		CASE(what_is_held_of_sessions_has_its_time),
 		CASE(what_is_held_of_pools_has_its_time),
