@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "cluster/denial_line.h"
 #include "cluster/store_service.h"
 #include "obs/log.h"
@@ -45,6 +47,7 @@ static void on_saved(struct kept_sessions *kept)
 }
 
 #define LOGGING_MS 2
+#define LOST_MS 2000
 
 static void on_logging(struct timer *timer)
 {
@@ -150,6 +153,32 @@ static void set_down(struct cluster *cluster, struct slice why)
 
 static void settle_asks(struct cluster *cluster);
 
+static void take_loss(struct cluster *cluster, struct slice digest)
+{
+	struct cluster_lost *lost = &cluster->lost[cluster->lost_count % CLUSTER_LOST_MAX];
+	size_t n;
+
+	kept_sessions_lose(&cluster->router->kept_sessions, digest);
+	if (digest.n != DIGEST_TEXT || text_from_base64url(digest, lost->id.bytes, &n) != 0)
+		return;
+	lost->at_ms = clock_now_ms();
+	cluster->lost_count++;
+}
+
+bool cluster_has_just_lost(const struct cluster *cluster, struct slice id)
+{
+	size_t count =
+		cluster->lost_count < CLUSTER_LOST_MAX ? cluster->lost_count : CLUSTER_LOST_MAX;
+	struct digest digest;
+
+	digest_bytes(id, &digest);
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(cluster->lost[i].id.bytes, digest.bytes, DIGEST_BYTES) == 0 &&
+		    clock_now_ms() - cluster->lost[i].at_ms < LOST_MS)
+			return true;
+	return false;
+}
+
 /* Returns whether denials have changed. */
 static bool take_news(struct cluster *cluster, struct slice line)
 {
@@ -167,7 +196,7 @@ static bool take_news(struct cluster *cluster, struct slice line)
 		set_down(cluster, line);
 		settle_asks(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("lost"))) {
-		kept_sessions_lose(&cluster->router->kept_sessions, line);
+		take_loss(cluster, line);
 	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
 		return take_denial(cluster, line);
 	}

@@ -26,8 +26,15 @@ struct server;
 /* Requests that wait for the store; of one caller. */
 #define CLUSTER_ASKING_MAX 512
 #define CLUSTER_ASKING_EACH 64
+#define CLUSTER_LOST_MAX 256 /* sessions that are remembered */
 
 typedef void cluster_denials_fn(void);
+
+/* A session that another node has taken. */
+struct cluster_lost {
+	struct digest id;
+	uint64_t at_ms;
+};
 
 struct cluster {
 	struct router *router;
@@ -45,6 +52,8 @@ struct cluster {
 	bool is_unsaved;                /* since `saved` was asked */
 	bool is_unlogged;               /* likewise */
 	size_t asked_ended, told_ended; /* kept_sessions_ended: that `saved` tells, that was told */
+	struct cluster_lost lost[CLUSTER_LOST_MAX]; /* a ring */
+	size_t lost_count;
 	bool is_up;
 	bool is_judged; /* mcpgated-store has said so, or that it is not */
 	bool is_full;   /* the list of denials, and that was logged */
@@ -64,6 +73,9 @@ bool cluster_is_busy(const struct cluster *cluster);
 void cluster_connect(struct cluster *cluster, int fd);
 /* The operator has changed the list of denials: tells the other nodes, as soon as the store can be reached. */
 void cluster_tell_denials(struct cluster *cluster);
+
+/* Whether another node has taken the session a moment ago: a request that has come here is to try again. */
+bool cluster_has_just_lost(const struct cluster *cluster, struct slice id);
 
 struct cluster_ask;
 /*

@@ -34,6 +34,7 @@
 #define TICKETS_MAX \
 	1024 /* questions that wait for the store; beyond that it counts as out of reach */
 #define TAKING_MS 10
+#define TAKEN_MS 2000 /* by then what a gateway has taken is in its file */
 #define DENIALS_EACH \
 	16 /* news of them in one answer: the gateway looks at all that is open for each */
 #define DENIALS_BYTES_MAX \
@@ -50,6 +51,7 @@ struct entry {
 	char id[DIGEST_TEXT];
 	uint64_t hash;       /* of its line, as it was written */
 	uint64_t written_ms; /* 0: it is to be written */
+	uint64_t taken_ms;   /* when it was taken over, until it is in the gateway's file; else 0 */
 	bool is_seen;        /* by the comparison that is under way */
 	bool is_lost;        /* another node has it, which the gateway is to be told */
 };
@@ -502,11 +504,15 @@ static void compare(struct store_service *service)
 	LIST_FOREACH_SAFE(node, &service->entries) {
 		struct entry *entry = container_of(node, struct entry, all);
 
-		if (!entry->is_seen) { /* the gateway has forgotten it */
+		if (entry->is_seen) {
+			entry->is_seen = false;
+			entry->taken_ms = 0;
+		} else if (entry->taken_ms == 0) { /* the gateway has forgotten it */
 			remove_record(service, slice_of(entry->id, DIGEST_TEXT));
 			drop_entry(service, entry);
-		} else {
-			entry->is_seen = false;
+		} else if (clock_now_ms() - entry->taken_ms >
+			   TAKEN_MS) { /* it did not wait for it */
+			drop_entry(service, entry);
 		}
 	}
 }
@@ -560,9 +566,13 @@ static void remove_ended(struct store_service *service, struct slice ids)
 {
 	while (service->is_up && ids.n > 0) {
 		struct slice id = slice_cut(&ids, ' ');
+		struct entry *entry = find_entry(service, id);
 
-		if (id.n == DIGEST_TEXT && find_entry(service, id) == NULL)
-			remove_record(service, id);
+		if (id.n != DIGEST_TEXT || (entry != NULL && entry->taken_ms == 0))
+			continue; /* it is in the file */
+		if (entry != NULL)
+			drop_entry(service, entry);
+		remove_record(service, id);
 	}
 }
 
@@ -601,10 +611,15 @@ static void ticket_free(struct ticket *ticket)
 static void note_taken(struct store_service *service, struct slice ids)
 {
 	while (ids.n > 0) {
-		struct entry *entry = find_entry(service, slice_cut(&ids, ' '));
+		struct slice id = slice_cut(&ids, ' ');
+		struct entry *entry = find_entry(service, id);
 
-		if (entry != NULL)
-			entry->is_lost = false;
+		if (entry == NULL && id.n == DIGEST_TEXT)
+			entry = add_entry(service, id);
+		if (entry == NULL)
+			continue;
+		entry->is_lost = false;
+		entry->taken_ms = clock_now_ms();
 	}
 }
 

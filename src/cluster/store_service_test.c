@@ -469,6 +469,34 @@ static void a_session_is_taken_over(void **state)
 	hears(world.last_id, 503, "");
 }
 
+/* What was taken over is lost, or has ended, also before it is in the gateway's file; it is not removed for not being there. */
+static void what_was_taken_is_not_yet_in_the_file(void **state)
+{
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	for (int i = 0; i < 2; i++) {
+		asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+		TURN_UNTIL(has_order(&world.commands));
+		answers(&world.commands, "*2\r\n$1\r\nb\r\n$5\r\nline1\r\n");
+		hears(world.last_id, 200, "line1\n");
+		store_is_given_nothing();
+		if (i == 0) {
+			asks(FETCH_STORE_WATCH, "");
+			answers(&world.channel,
+				"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken a " ID_A
+				"\r\n");
+			TURN_UNTIL(has_order(&world.commands));
+			answers(&world.commands, "$43\r\n" ID_A "\r\n");
+			hears(world.last_id, 200, "lost " ID_A "\n");
+		}
+	}
+	asks(FETCH_STORE_SAVED, ID_A);
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
+	answers(&world.commands, ":1\r\n");
+	hears(world.last_id, 200, "");
+}
+
 /* CLU-SESS-02: a few at a time; those that nobody waits for any more are not asked for; logs only if they are wanted. */
 static void many_sessions_are_taken_over(void **state)
 {
@@ -800,6 +828,7 @@ int main(void)
 		CASE(what_others_have_is_told),
 		CASE(a_session_is_taken_over),
 		CASE(many_sessions_are_taken_over),
+		CASE(what_was_taken_is_not_yet_in_the_file),
 		CASE(what_is_taken_back_stays),
 		CASE(an_odd_store_is_left),
 		CASE(an_odd_gateway),

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cluster/cluster.h"
 #include "endpoint/modern.h"
 #include "io/aside.h"
 #include "jsonrpc/canonical.h"
@@ -557,8 +558,15 @@ static bool check_asleep(struct admission *admission)
 /* Sessions of other principals and servers are unknown. FRONT-SESS-04, -05, AUTH-SES-02 */
 static bool check_known(struct admission *admission)
 {
+	const struct frontend_conf *conf = &admission->caller->frontend->conf;
+
 	if (!needs_name(admission) || !admission->session.is_named)
 		return true;
+	if (!admission->session.is_known && conf->cluster != NULL &&
+	    cluster_has_just_lost(conf->cluster, admission->session.id))
+		return admission_refuse(
+			admission, 503, MCP_INTERNAL_ERROR,
+			"Another node of the cluster has taken this session; try again");
 	if (!admission->session.is_known)
 		return admission_refuse(admission, 404, MCP_SESSION_NOT_FOUND, "Session not found");
 	admission->client = admission->session.client;

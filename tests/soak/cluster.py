@@ -2,9 +2,11 @@
 """
 Nodes of a cluster behind HAProxy, with a real store, under sessions that call without pause, some of them with streams: nodes and the
 store are killed, stopped for a while, drained and upgraded in random order. No session may be lost, no call may get another's answer, no
-event may come twice, and none may be lost but those of the last moment before a kill, which the store has not got.
+event may come twice, and none may be lost but those of the last moment before a kill, or before another node takes the session, which the
+store has not got.
 """
 import contextlib
+import datetime
 import os
 import random
 import signal
@@ -19,7 +21,7 @@ import wire
 from common import Problem
 
 PAUSE_S = 4  # longer than a store may be silent, and than HAProxy believes in a node that is
-LAST_MOMENT_S = 1  # before a kill
+LAST_MOMENT_S = 0.5  # around a kill, or a move
 NEWS = "notifications/com.example/x"  # for the stream of the session
 GONE = (OSError, wire.ProtocolError)
 
@@ -124,21 +126,22 @@ class Listener:
         self.is_over = True
         listening.join(seconds)
 
-    def judge(self, kills):
-        """How many events are lost that the store had not got."""
+    def judge(self, kills, began):
+        """How many events are lost that the store had not got when the node died, or another one took the session."""
         harness.eq(self.wrong, None)
         harness.ok(self.news == sorted(set(self.news)), "an event twice, or out of order", self.news)
         lost = [n for n in self.accepted if n not in set(self.news)]
         for n in lost:
             ended = self.accepted[n]
-            harness.ok(any(-LAST_MOMENT_S < kill - ended < LAST_MOMENT_S for kill in kills), "listener %d: event %d is lost" % (self.number, n))
+            harness.ok(any(-LAST_MOMENT_S < moment - ended < LAST_MOMENT_S for moment in kills), "listener %d: event %d is lost; before:" % (self.number, n),
+                       [(what, name, round(ended - at, 2)) for at, what, name in began if at < ended + 3][-4:], self.news[-3:] + [len(self.news)])
         return len(lost)
 
 
 class Run:
     def __init__(self, store, nodes, proxy, callers, rng):
         self.store, self.nodes, self.proxy, self.callers, self.rng = store, nodes, proxy, callers, rng
-        self.done, self.kills = {}, []
+        self.done, self.began, self.kills = {}, [], []
 
     def settle(self):
         """All are served, and all is in the store: what a node and the store know alone can be lost with both."""
@@ -186,6 +189,7 @@ class Run:
         name = self.rng.choice("abc")
         what = self.rng.choice([self.kill, self.kill, self.drain, self.stand_still, self.kill_store, self.upgrade])
         self.settle()
+        self.began.append((time.monotonic(), what.__name__, name))
         what(name)
         self.done[what.__name__] = self.done.get(what.__name__, 0) + 1
 
@@ -215,10 +219,12 @@ def run(options, child, scene):
                     caller.over.set()
                 for caller in callers:
                     caller.join(30)
-            lost = sum(listener.judge(disturber.kills) for listener in listeners)
+            moves = [datetime.datetime.strptime(line.split()[0], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc).timestamp()
+                     + time.monotonic() - time.time() for daemon in scene.daemons for line in daemon.log("session_taken")]
+            lost = sum(listener.judge(disturber.kills + moves, disturber.began) for listener in listeners)
             calls, failed = sum(c.calls for c in callers), sum(len(c.failed) for c in callers)
             print("cluster: seed %d; %s; %d sessions, %d of them with streams, %d calls, %d failed, none of the sessions lost, the longest call %.1f s; "
-                  "%d events, %d times a client came back for more, none twice, %d lost of the last moment before a kill"
+                  "%d events, %d times a client came back for more, none twice, %d lost of the last moment before a kill or a move"
                   % (seed, ", ".join("%d %s" % (n, what) for what, n in sorted(disturber.done.items())), len(callers), len(listeners), calls, failed,
                      max(c.longest for c in callers), sum(len(listener.news) for listener in listeners), sum(listener.resumed for listener in listeners), lost))
 
