@@ -305,7 +305,8 @@ static bool is_busy(const struct cluster *cluster, const struct principal *princ
 void cluster_ask_start(struct cluster *cluster, struct cluster_ask *ask, struct slice id,
 		       const struct principal *principal, const struct server *server)
 {
-	bool can_ask = (cluster->is_up || !cluster->is_judged) && !is_busy(cluster, principal);
+	bool can_ask = (cluster->is_up || !cluster->is_judged) && !is_busy(cluster, principal) &&
+		       !cluster->router->is_draining; /* it would be taken from who serves it */
 
 	CHECK(cluster->client != NULL && ask->cluster == NULL && ask->on_done != NULL);
 	ask->cluster = cluster;

@@ -41,8 +41,6 @@
 	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
 #define DENIALS_SCANNED "100"
 #define REFRESH_MS 5000
-#define AS_TEXT(number) AS_TEXT_(number)
-#define AS_TEXT_(number) #number
 
 /* A session or leg of this node, as it is in the store, or is to be. */
 struct entry {
@@ -685,37 +683,41 @@ static const char take_script[] =
 	"  end "
 	"end "
 	"if had[2] ~= ARGV[2] then return {} end "
+	/* The newest logs that there is room for, of one epoch, and the session's own; oldest first. */
+	"local streams, room, epoch = ARGV[#ARGV - 1], tonumber(ARGV[#ARGV]), nil "
+	"local numbers, chosen, sorted = redis.pcall('SMEMBERS', streams), {}, {} "
+	"if numbers.err or (ARGV[6] == '' and had[1] == ARGV[1]) then numbers = {} end "
+	"for _, number in ipairs(numbers) do "
+	"  if tonumber(number) then sorted[#sorted + 1] = number end "
+	"end "
+	"table.sort(sorted, function(a, b) return tonumber(a) > tonumber(b) end) "
+	"local own = redis.pcall('GET', streams .. ':0') "
+	"if type(own) == 'string' then room = room - #own end "
+	"for _, number in ipairs(sorted) do "
+	"  local log = redis.pcall('GET', streams .. ':' .. number) "
+	"  local of = type(log) == 'string' and string.match(log, '^of %S+ (%d+) ') "
+	"  epoch = epoch or of "
+	"  if of and of == epoch and (number == '0' or (#log <= room and #chosen < tonumber(ARGV[8]))) then "
+	"    if number ~= '0' then room = room - #log end "
+	"    table.insert(chosen, 1, log) "
+	"  end "
+	"end "
 	"local lines = { had[1] } "
 	"for i, key in ipairs(KEYS) do "
-	"  local l = redis.call('HGET', key, 'l') "
-	"  if l then "
+	"  local l = redis.pcall('HGET', key, 'l') "
+	"  if type(l) == 'string' and #l < tonumber(ARGV[7]) then "
 	"    redis.call('HSET', key, 'n', ARGV[1]) "
 	"    redis.call('PEXPIRE', key, ARGV[3]) "
 	"    if had[1] ~= ARGV[1] then "
-	"      redis.call('PUBLISH', ARGV[4], 'taken ' .. had[1] .. ' ' .. ARGV[5 + i]) "
+	"      redis.call('PUBLISH', ARGV[4], 'taken ' .. had[1] .. ' ' .. ARGV[8 + i]) "
 	"    end "
+	"    lines[i + 1] = l "
+	"  else "
+	"    lines[i + 1] = '' "
 	"  end "
-	"  lines[i + 1] = l or '' "
 	"end "
-	/* The newest ones that there is room for, of one epoch, and the session's own; oldest first. */
-	"local streams, room, epoch = ARGV[#ARGV], " AS_TEXT(
-		LOG_COPY_BYTES_MAX) " "
-				    "if streams == '' then return lines end "
-				    "local numbers, chosen = redis.call('SMEMBERS', streams), {} "
-				    "room = room - redis.call('STRLEN', streams .. ':0') "
-				    "table.sort(numbers, function(a, b) return tonumber(a) > tonumber(b) end) "
-				    "for _, number in ipairs(numbers) do "
-				    "  local log = redis.call('GET', streams .. ':' .. number) or '' "
-				    "  local of = string.match(log, '^of %S+ (%d+) ') "
-				    "  local size = number == '0' and 0 or #log "
-				    "  epoch = epoch or of "
-				    "  if of and of == epoch and size <= room then "
-				    "    room = room - size "
-				    "    table.insert(chosen, 1, log) "
-				    "  end "
-				    "end "
-				    "for _, log in ipairs(chosen) do lines[#lines + 1] = log end "
-				    "return lines";
+	"for _, log in ipairs(chosen) do lines[#lines + 1] = log end "
+	"return lines";
 
 static void ticket_send(struct ticket *ticket)
 {
@@ -724,7 +726,7 @@ static void ticket_send(struct ticket *ticket)
 	struct slice rest = buf_slice(&ticket->ids);
 	struct buf keys[STORE_TAKE_MAX] = { 0 };
 	at_end(buf_fini) struct buf streams = { 0 };
-	char number[24], life[24];
+	char number[24], life[24], line_max[24], logs_max[24], room[24];
 	size_t count = 0, n = 0;
 
 	for (; rest.n > 0 && count < STORE_TAKE_MAX; count++) {
@@ -732,9 +734,12 @@ static void ticket_send(struct ticket *ticket)
 		store_key_append(&keys[count], service->conf->prefix, 's', ids[count]);
 	}
 	ticket->id_count = count;
-	if (ticket->wants_logs && count > 0)
+	if (count > 0)
 		store_key_append(&streams, service->conf->prefix, 'e', ids[0]);
 	snprintf(number, sizeof(number), "%zu", count);
+	snprintf(line_max, sizeof(line_max), "%d", FETCH_BODY_BYTES_MAX);
+	snprintf(logs_max, sizeof(logs_max), "%d", STORE_LOGS_MAX);
+	snprintf(room, sizeof(room), "%d", LOG_COPY_BYTES_MAX);
 	snprintf(life, sizeof(life), "%" PRIu64, service->life_ms);
 	arguments[n++] = slice_str(number);
 	for (size_t i = 0; i < count; i++)
@@ -744,9 +749,13 @@ static void ticket_send(struct ticket *ticket)
 	arguments[n++] = slice_str(life);
 	arguments[n++] = slice_str(service->channel);
 	arguments[n++] = slice_str(service->since);
+	arguments[n++] = ticket->wants_logs ? SLICE_LIT("logs") : SLICE_LIT("");
+	arguments[n++] = slice_str(line_max);
+	arguments[n++] = slice_str(logs_max);
 	for (size_t i = 0; i < count; i++)
 		arguments[n++] = ids[i];
 	arguments[n++] = buf_slice(&streams);
+	arguments[n++] = slice_str(room);
 	redis_send_script(service->commands, take_script, arguments, n, on_taken, ticket);
 	for (size_t i = 0; i < count; i++)
 		buf_fini(&keys[i]);

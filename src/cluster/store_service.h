@@ -32,7 +32,7 @@
  *	FETCH_STORE_LOGGED  the logs in its other memory file have changed. 200: the store has them, or has refused
  *	                    them; 503: it cannot be reached
  *	FETCH_STORE_TAKE    token: what `o` must be, a line end, "ID ID…" of a session and its legs; one more line
- *	                    end: its logs are not wanted. 200: it
+ *	                    end: its logs are not wanted, if this node had it. 200: it
  *	                    is this node's, the body is their lines, and behind the first one its logs, each "log BYTES", a line
  *	                    end and its text (as many as it may have); etag the node that had it; 404: the
  *	                    store has none of this owner and server; 503: the store cannot be reached, or is young
@@ -55,7 +55,8 @@
 	(8 * 1024) /* of news, or of one FETCH_STORE_DENY, before the last line */
 #define STORE_TAKING_MAX \
 	8 /* FETCH_STORE_TAKE that the store is asked at a time: each may bring much */
-#define STORE_TAKE_MAX 66 /* IDs: a session, and a leg for each server of its endpoint */
+#define STORE_LOGS_MAX 256 /* that come with a session */
+#define STORE_TAKE_MAX 66  /* IDs: a session, and a leg for each server of its endpoint */
 
 /* Set together: `store` says whether there is a cluster. */
 struct cluster_conf {

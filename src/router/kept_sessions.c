@@ -394,7 +394,7 @@ static void read_streams(struct kept_session *one)
 	}
 	stream_log_owner_fini(&one->logs);
 	/* There may be copies of streams elsewhere: no number of one is given again. */
-	if (bytes == 0)
+	if (session->replay_store.name_length == 0)
 		session->replay_store.last_number = clock_wall_ms();
 	log_streams(one);
 }
@@ -860,7 +860,7 @@ void kept_sessions_take(struct kept_sessions *kept, struct slice lines, bool is_
 			taken = NULL;
 		if (one != NULL)
 			drop(kept, one);
-		if (take_line(kept, line, is_leg) && !is_leg)
+		if (kept->bytes + line.n < LINES_MAX && take_line(kept, line, is_leg) && !is_leg)
 			taken = find_asleep(kept, &id);
 	}
 	if (!timer_is_running(&kept->forgetting))

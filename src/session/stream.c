@@ -1171,13 +1171,12 @@ void replay_store_read(struct replay_store *replay_store, struct stream *own, st
 {
 	struct slice name = stream_log_name(text);
 	struct stored_stream *stored = NULL;
-	bool is_ended = false, is_named = name.n > 0 && name.n <= sizeof(replay_store->name);
+	bool is_ended = false;
+	bool is_named = name.n > 0 && name.n <= sizeof(replay_store->name) &&
+			memchr(text.p, '\r', text.n) == NULL;
 	struct slice line = slice_cut(&text, '\n');
-	struct stream *stream = NULL;
+	struct stream *stream = is_named ? open_logged(replay_store, own, line, &stored) : NULL;
 
-	if (is_named && memchr(text.p, '\r', text.n) == NULL &&
-	    memchr(line.p, '\r', line.n) == NULL)
-		stream = open_logged(replay_store, own, line, &stored);
 	if (stream == NULL)
 		return;
 	CHECK(stream->reader == NULL && stream->log == NULL);

@@ -11,131 +11,14 @@ import os
 import random
 import signal
 import subprocess
-import threading
 import time
 
 import c117_cluster as nodes_of
 import harness
-import mcp
-import wire
 from common import Problem
+from deaths import Listener
 
 PAUSE_S = 4  # longer than a store may be silent, and than HAProxy believes in a node that is
-LAST_MOMENT_S = 0.5  # around a kill, or a move
-NEWS = "notifications/com.example/x"  # for the stream of the session
-GONE = (OSError, wire.ProtocolError)
-
-
-class Listener:
-    """
-    A session whose calls have progress, and news for its own stream, which it reads all the time. It comes back to whatever ends, with
-    the id of the last event that it got.
-    """
-
-    def __init__(self, t, proxy, number):
-        self.session = t.session(daemon=proxy, version=mcp.D, token="token-%d" % (number % 8))
-        self.over, self.calls, self.wrong, self.failed, self.resumed, self.number = threading.Event(), 0, None, [], 0, number
-        self.longest, self.is_over = 0.0, False
-        self.accepted = {}  # when the call ended that had this news, if it was answered
-        self.news = []
-        self.threads = [threading.Thread(target=self.guard, args=(work,), daemon=True) for work in (self.listen, self.call_on)]
-
-    def start_now(self):
-        for thread in self.threads:
-            thread.start()
-
-    def guard(self, work):
-        try:
-            work()
-        except BaseException as e:  # told by whoever waits
-            self.wrong = "listener %d: %r" % (self.number, e)
-
-    def follow(self, begin, may_end):
-        """The messages of a stream, over as many connections as it takes. Ends if nobody knows it any more, or has an id of it."""
-        last, deadline = None, time.monotonic() + 20
-        exchange = None
-        while not (may_end and self.is_over):
-            try:
-                exchange = exchange or (begin() if last is None else self.session.resume(last, check=False))
-                if exchange.status == 200:
-                    message = exchange.next(0.5)
-                    last, deadline = exchange.last_id or last, time.monotonic() + 20
-                    if message is not None:
-                        yield message
-                        continue
-                elif exchange.status == 204:
-                    return
-                elif exchange.status not in (502, 503, 504):
-                    raise Problem("status %d, %r" % (exchange.status, exchange.rest()))
-            except TimeoutError:
-                deadline = time.monotonic() + 20  # an open stream
-                continue
-            except GONE:
-                pass
-            exchange and exchange.close()
-            exchange = None
-            if last is None and not may_end:
-                return
-            self.resumed += last is not None
-            if time.monotonic() > deadline:
-                raise Problem("not served again")
-            time.sleep(0.05)
-        exchange and exchange.close()
-
-    def listen(self):
-        for message in self.follow(lambda: self.session.get(check=False), True):
-            if message.get("method") == NEWS:
-                self.news.append(message["params"]["n"])
-
-    def call_on(self):
-        while not self.over.is_set():
-            began = time.monotonic()
-            if self.call(self.calls):
-                self.accepted[self.calls] = time.monotonic()
-            self.longest = max(self.longest, time.monotonic() - began)
-            self.calls += 1
-            time.sleep(0.02)
-
-    def call(self, n):
-        steps = (["notify", NEWS, {"n": n}], ["progress", 1], ["sleep", 0.05], ["progress", 2], ["text", "<%d.%d>" % (self.number, n)])
-        told = []
-        for message in self.follow(lambda: self.session.start_do(*steps, token="t"), False):
-            if "method" in message:
-                told.append(message["params"]["progress"])
-                continue
-            harness.eq(told, [1, 2][:len(told)], "each once, in order")
-            if "error" in message:
-                self.failed.append(message["error"])
-                return False
-            harness.eq(message["result"]["content"][0]["text"], steps[-1][1])
-            harness.eq(told, [1, 2])
-            return True
-        self.failed.append("the connection")
-        return False
-
-    def proceed(self, count=3):
-        before = self.calls
-        harness.wait_for(lambda: self.wrong or self.calls >= before + count, 30, "listener %d is served" % self.number)
-        harness.eq(self.wrong, None)
-
-    def join(self, seconds):
-        listening, calling = self.threads
-        calling.join(seconds)
-        with contextlib.suppress(harness.Failure):
-            harness.wait_for(lambda: self.wrong or set(self.accepted) <= set(self.news), 5, "the last events")
-        self.is_over = True
-        listening.join(seconds)
-
-    def judge(self, kills, began):
-        """How many events are lost that the store had not got when the node died, or another one took the session."""
-        harness.eq(self.wrong, None)
-        harness.ok(self.news == sorted(set(self.news)), "an event twice, or out of order", self.news)
-        lost = [n for n in self.accepted if n not in set(self.news)]
-        for n in lost:
-            ended = self.accepted[n]
-            harness.ok(any(-LAST_MOMENT_S < moment - ended < LAST_MOMENT_S for moment in kills), "listener %d: event %d is lost; before:" % (self.number, n),
-                       [(what, name, round(ended - at, 2)) for at, what, name in began if at < ended + 3][-4:], self.news[-3:] + [len(self.news)])
-        return len(lost)
 
 
 class Run:

@@ -3,8 +3,8 @@
 Sessions over gateways that die, and over upgrades. One daemon after the other: sessions call without pause, and its gateway is killed
 twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times, either in
 peace, or each second time with kill -9 of the gateway before or after, or of the program that checks. Each session goes on, with the process
-that it had (its own, a leg's, or one that all share), and no call is executed twice; at an upgrade in peace none is cut either, and
-sessions with streams get each event of them once, in its order. Every fourth session calls over TLS. With another build's programs, each
+that it had (its own, a leg's, or one that all share), and no call is executed twice; at an upgrade in peace none is cut either. Some
+sessions have streams, and get each event of them once, in its order. Every fourth session calls over TLS. With another build's programs, each
 second upgrade goes back to them.
 """
 import collections
@@ -20,6 +20,7 @@ import time
 
 import harness
 import mcp
+import wire
 from common import Client, Problem, make_certificate, over_tls, stop
 from c106_sessions_kept import saved
 from c112_upgrade import PROGRAMS, replace
@@ -30,6 +31,8 @@ ENDPOINTS = {"all": {"servers": {"main": {"prefix": ""}, "common": {"prefix": "c
 PLACES = ("main", "all", "common", "main", "all", "common")
 NEWS = "notifications/com.example/x"  # for the stream of the session
 QUESTION = ["ask", "q", "elicitation/create", {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}]
+LAST_MOMENT_S = 0.5  # around a kill, or a move
+GONE = (OSError, wire.ProtocolError)
 KILLS = 2  # at the third within a minute a process goes, as it may be the cause
 UPGRADES = 12
 LARGE = 3 << 17  # does not fit into a pipe: a message may be half written
@@ -93,6 +96,149 @@ class Caller:
         self.reconnect()
         problem = judge_process(self.daemon, self.number, self.pid, self.read_pid())
         self.client.end()
+        return problem
+
+
+class Listener:
+    """
+    A session whose calls have progress, and news for its own stream, which it reads all the time. It comes back to whatever ends, with
+    the id of the last event that it got.
+    """
+
+    def __init__(self, t, proxy, number):
+        self.session = t.session(daemon=proxy, version=mcp.D, token="token-%d" % (number % 8))
+        self.over, self.calls, self.wrong, self.failed, self.resumed, self.number = threading.Event(), 0, None, [], 0, number
+        self.longest, self.is_over = 0.0, False
+        self.accepted = {}  # when the call ended that had this news, if it was answered
+        self.news = []
+        self.threads = [threading.Thread(target=self.guard, args=(work,), daemon=True) for work in (self.listen, self.call_on)]
+
+    def start_now(self):
+        for thread in self.threads:
+            thread.start()
+
+    def guard(self, work):
+        try:
+            work()
+        except BaseException as e:  # told by whoever waits
+            self.wrong = "listener %d: %r" % (self.number, e)
+
+    def follow(self, begin, may_end):
+        """The messages of a stream, over as many connections as it takes. Ends if nobody knows it any more, or has an id of it."""
+        last, deadline = None, time.monotonic() + 20
+        exchange = None
+        while not (may_end and self.is_over):
+            try:
+                exchange = exchange or (begin() if last is None else self.session.resume(last, check=False))
+                if exchange.status == 200:
+                    message = exchange.next(0.5)
+                    last, deadline = exchange.last_id or last, time.monotonic() + 20
+                    if message is not None:
+                        yield message
+                        continue
+                elif exchange.status == 204:
+                    return
+                elif exchange.status not in (502, 503, 504):
+                    raise Problem("status %d, %r" % (exchange.status, exchange.rest()))
+            except TimeoutError:
+                deadline = time.monotonic() + 20  # an open stream
+                continue
+            except GONE:
+                pass
+            exchange and exchange.close()
+            exchange = None
+            if last is None and not may_end:
+                return
+            self.resumed += last is not None
+            if time.monotonic() > deadline:
+                raise Problem("not served again")
+            time.sleep(0.05)
+        exchange and exchange.close()
+
+    def listen(self):
+        for message in self.follow(lambda: self.session.get(check=False), True):
+            if message.get("method") == NEWS:
+                self.news.append(message["params"]["n"])
+
+    def call_on(self):
+        while not self.over.is_set():
+            began = time.monotonic()
+            if self.call(self.calls):
+                self.accepted[self.calls] = time.monotonic()
+            self.longest = max(self.longest, time.monotonic() - began)
+            self.calls += 1
+            time.sleep(0.02)
+
+    def call(self, n):
+        steps = (["notify", NEWS, {"n": n}], ["progress", 1], ["sleep", 0.05], ["progress", 2], ["text", "<%d.%d>" % (self.number, n)])
+        told = []
+        for message in self.follow(lambda: self.session.start_do(*steps, token="t"), False):
+            if "method" in message:
+                told.append(message["params"]["progress"])
+                continue
+            harness.eq(told, [1, 2][:len(told)], "each once, in order")
+            if "error" in message:
+                self.failed.append(message["error"])
+                return False
+            harness.eq(message["result"]["content"][0]["text"], steps[-1][1])
+            harness.eq(told, [1, 2])
+            return True
+        self.failed.append("the connection")
+        return False
+
+    def proceed(self, count=3):
+        before = self.calls
+        harness.wait_for(lambda: self.wrong or self.calls >= before + count, 30, "listener %d is served" % self.number)
+        harness.eq(self.wrong, None)
+
+    def join(self, seconds):
+        listening, calling = self.threads
+        calling.join(seconds)
+        with contextlib.suppress(harness.Failure):
+            harness.wait_for(lambda: self.wrong or set(self.accepted) <= set(self.news), 5, "the last events")
+        self.is_over = True
+        listening.join(seconds)
+
+    def judge(self, kills, began):
+        """How many events are lost that the store had not got when the node died, or another one took the session."""
+        harness.eq(self.wrong, None)
+        harness.ok(self.news == sorted(set(self.news)), "an event twice, or out of order", self.news)
+        lost = [n for n in self.accepted if n not in set(self.news)]
+        for n in lost:
+            ended = self.accepted[n]
+            harness.ok(any(-LAST_MOMENT_S < moment - ended < LAST_MOMENT_S for moment in kills), "listener %d: event %d is lost; before:" % (self.number, n),
+                       [(what, name, round(ended - at, 2)) for at, what, name in began if at < ended + 3][-4:], self.news[-3:] + [len(self.news)])
+        return len(lost)
+
+
+class Survivor(Listener):
+    """A listener of one daemon whose gateways die: whatever a call that was answered has told is not lost."""
+
+    def __init__(self, daemon, number, rng):
+        super().__init__(harness.Scene(daemon), daemon, number)
+        self.pid = self.session.pid()
+
+    @property
+    def sent(self):
+        return range(self.calls)
+
+    @property
+    def cut(self):
+        return len(self.failed)
+
+    def work(self, over):
+        self.start_now()
+        over.wait()
+        self.over.set()
+        self.join(30)
+
+    def judge(self):
+        try:
+            super().judge([], [])
+        except AssertionError as e:
+            return str(e)
+        problem = judge_process(self.session.daemon, self.number, self.pid, self.session.pid())
+        self.session.delete()
         return problem
 
 
@@ -235,7 +381,7 @@ class Installed(harness.Daemon):
         self.address, self.tls_address = plain, over_tls(tls)
 
 
-def one_daemon(rng, disturb, builds, count, watchers):
+def one_daemon(rng, disturb, builds, count, watchers, kind):
     """count sessions, the last `watchers` of them with streams. Returns the number of calls, of those that were cut, and how long the longest took."""
     noted = sum(2 if n < count - watchers and PLACES[n % len(PLACES)] == "all" else 1 for n in range(count))
     state = tempfile.mkdtemp(prefix="mcpgated-")
@@ -244,7 +390,7 @@ def one_daemon(rng, disturb, builds, count, watchers):
     daemon.forgiven = True
     over = threading.Event()
     try:
-        callers = [(Caller if n < count - watchers else Watcher)(daemon, n, random.Random(rng.random())) for n in range(count)]
+        callers = [(Caller if n < count - watchers else kind)(daemon, n, random.Random(rng.random())) for n in range(count)]
         for watcher in callers[count - watchers:][:1]:
             watcher.is_asked = True
         harness.wait_for(lambda: len(saved(state)) == noted, 20, "the sessions are noted")
@@ -265,13 +411,13 @@ def one_daemon(rng, disturb, builds, count, watchers):
         shutil.rmtree(state, ignore_errors=True)
 
 
-def run(options, disturb, watchers=0):
+def run(options, disturb, watchers=0, kind=Watcher):
     seed = options.seed or int.from_bytes(os.urandom(4), "big")
     rng, began, daemons, calls, cut, longest = random.Random(seed), time.monotonic(), 0, 0, 0, 0
     builds = [harness.BIN, options.other] if options.other else [harness.BIN]
     try:
         while time.monotonic() - began < options.seconds or daemons == 0:
-            done = one_daemon(rng, disturb, builds, options.held + watchers, watchers)
+            done = one_daemon(rng, disturb, builds, options.held + watchers, watchers, kind)
             daemons, calls, cut, longest = daemons + 1, calls + done[0], cut + done[1], max(longest, done[2])
     except Problem as e:
         raise Problem("seed %d, daemon %d: %s" % (seed, daemons, e))
@@ -279,10 +425,11 @@ def run(options, disturb, watchers=0):
 
 
 def part_deaths(options, child):
-    """Gateways that die end no session, no process of one, and no call twice."""
-    seed, daemons, calls, cut, _ = run(options, kill)
-    print("deaths: seed %d, %d gateways killed under %d sessions, %d calls, %d of them cut: no session lost, no process, nothing twice"
-          % (seed, daemons * KILLS, daemons * options.held, calls, cut), flush=True)
+    """Gateways that die end no session, no process of one, and no call twice; nothing of a stream is lost, and nothing comes twice."""
+    watchers = max(2, options.held // 2)
+    seed, daemons, calls, cut, _ = run(options, kill, watchers, Survivor)
+    print("deaths: seed %d, %d gateways killed under %d sessions, %d of them with streams, %d calls, %d of them cut: no session lost, no process, no event, "
+          "nothing twice" % (seed, daemons * KILLS, daemons * (options.held + watchers), daemons * watchers, calls, cut), flush=True)
 
 
 def part_upgrades(options, child):
