@@ -731,6 +731,9 @@ class FileRun:
             verdict, note = "fail", (note + "\n" + "\n".join(problems)).strip()
         if verdict == "fail" and scene and scene.daemon:
             note += "\n--- last log lines\n" + "\n".join(scene.daemon.lines[-12:])
+            for daemon in dict.fromkeys([scene.daemon] + scene.daemons):
+                told = [line for line in daemon.lines if re.search(r"Z (warn|error) ", line)]
+                note += "\n--- what a daemon warned of last\n" + "\n".join(told[-6:]) if told else ""
         return verdict, note
 
     def scene(self, c):
