@@ -64,31 +64,25 @@ static void free_copy(struct log_copies *copies, struct log_copy *copy)
 	free(copy);
 }
 
-/* The keys of the session, of the set of its streams, and of the stream. */
-static size_t append_copy_keys(const struct log_copies *copies, const struct log_copy *copy,
-			       struct buf keys[3], struct slice *arguments)
-{
-	store_key_append(&keys[0], copies->prefix, 's', buf_slice(&copy->id));
-	store_key_append(&keys[1], copies->prefix, 'e', buf_slice(&copy->id));
-	store_key_append(&keys[2], copies->prefix, 'e', buf_slice(&copy->name));
-	arguments[0] = SLICE_LIT("3");
-	for (size_t i = 0; i < 3; i++)
-		arguments[1 + i] = buf_slice(&keys[i]);
-	return 4;
-}
-
 static struct slice number_of(const struct log_copy *copy)
 {
 	return slice_of(copy->name.data + copy->id.len + 1, copy->name.len - copy->id.len - 1);
 }
 
+/* Its keys are those of the session, of the set of its streams, and of the stream. */
 static void send_of_copy(struct log_copies *copies, const struct log_copy *copy, const char *script,
 			 const struct slice *more, size_t more_count, redis_reply_fn *on_reply)
 {
 	struct slice arguments[REDIS_ARGUMENTS_MAX];
 	struct buf keys[3] = { 0 };
-	size_t n = append_copy_keys(copies, copy, keys, arguments);
+	size_t n = 0;
 
+	store_key_append(&keys[0], copies->prefix, 's', buf_slice(&copy->id));
+	store_key_append(&keys[1], copies->prefix, 'e', buf_slice(&copy->id));
+	store_key_append(&keys[2], copies->prefix, 'e', buf_slice(&copy->name));
+	arguments[n++] = SLICE_LIT("3");
+	for (size_t i = 0; i < 3; i++)
+		arguments[n++] = buf_slice(&keys[i]);
 	arguments[n++] = slice_str(copies->node);
 	arguments[n++] = number_of(copy);
 	if (more_count > 0)
@@ -253,7 +247,6 @@ static void drop_copies(struct log_copies *copies)
 {
 	for (size_t page = 0; page < copies->page_count; page++) {
 		struct log_copy *copy = copies->by_page[page];
-
 		uint64_t mark = copies->file->marks[page];
 
 		if (copy == NULL ||

@@ -244,20 +244,16 @@ static void note_refusal(struct store_service *service, const redisReply *reply)
 static void on_written(void *arg, const redisReply *reply)
 {
 	struct store_service *service = arg;
-	struct slice id = redis_text(reply);
 
-	if (id.n == DIGEST_TEXT)
-		note_lost(service, id);
+	note_lost(service, redis_text(reply));
 	note_refusal(service, reply);
 }
 
 static void on_log_reply(void *arg, const redisReply *reply)
 {
 	struct store_service *service = arg;
-	struct slice id = redis_text(reply);
 
-	if (id.n == DIGEST_TEXT)
-		note_lost(service, id);
+	note_lost(service, redis_text(reply));
 	service->is_log_refused |= is_refusal(service, reply);
 	tell_logged(service);
 }
