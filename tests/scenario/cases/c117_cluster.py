@@ -391,7 +391,7 @@ def updates(stream, count):
 @with_store
 def what_the_store_lacks_is_passed_over(t, store):
     """CLU-SESS-04: a node dies before the store has all: what a client says that it has is not sent again, nor refused."""
-    nodes = Nodes(t, store)
+    nodes = Nodes(t, store, names="a")
     s = subscribed(t, nodes)
     update(s, 0)
     wait_for(lambda: "waits 1 " in store.logs(), 10, "copied")
@@ -404,8 +404,11 @@ def what_the_store_lacks_is_passed_over(t, store):
     update(s, 1)
     eq(updates(stream, 1), [1])
     nodes.kill("a")
+    # What a client that is still there has asked would be done now.
+    wait_for(lambda: store.ask("CLIENT", "LIST").count("\n") == 1, 10, "its connections are gone")
     store.ask("CLIENT", "UNPAUSE")
     eq(store.logs().count("taken"), 1, "it lacks that")
+    nodes.begin("b")
     nodes.move(s, "b")
     again = s.resume(stream.last_id)
     update(s, 2)
