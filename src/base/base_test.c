@@ -26,6 +26,17 @@ static void test_buf_keeps_what_it_is_given(void **state)
 	assert_int_equal(buf.len, 0);
 	buf_append_u64(&buf, UINT64_MAX);
 	assert_string_equal(buf_terminate(&buf), "18446744073709551615");
+	for (uint64_t value = 1; value < UINT64_MAX / 10; value *= 10) {
+		char expected[64];
+
+		buf.len = 0;
+		buf_append_u64(&buf, value - 1);
+		buf_append_char(&buf, ' ');
+		buf_append_u64(&buf, value);
+		snprintf(expected, sizeof(expected), "%llu %llu", (unsigned long long)value - 1,
+			 (unsigned long long)value);
+		assert_string_equal(buf_terminate(&buf), expected);
+	}
 	buf_fini(&buf);
 	assert_null(buf.data);
 }

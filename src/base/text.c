@@ -27,13 +27,20 @@ int text_parse_u64(struct slice s, uint64_t *value_r)
 
 size_t text_format_u64(uint64_t value, char *out)
 {
+	static const char pairs[] = "0001020304050607080910111213141516171819"
+				    "2021222324252627282930313233343536373839"
+				    "4041424344454647484950515253545556575859"
+				    "6061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
 	char digits[20];
 	size_t at = sizeof(digits);
 
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
+	for (; value >= 10; value /= 100) {
+		at -= 2;
+		memcpy(digits + at, pairs + 2 * (value % 100), 2);
+	}
+	if (value > 0 || at == sizeof(digits))
+		digits[--at] = (char)('0' + value);
 	memcpy(out, digits + at, sizeof(digits) - at);
 	return sizeof(digits) - at;
 }

@@ -143,20 +143,31 @@ void sse_append_message(struct buf *out, struct slice id, struct slice data)
 	buf_append_str(out, "\n\n");
 }
 
+/* Where a client goes on, and when. */
+static void append_place(struct buf *out, struct slice id, uint64_t retry_ms)
+{
+	buf_append_str(out, "id: ");
+	buf_append_slice(out, id);
+	buf_append_str(out, "\nretry: ");
+	buf_append_u64(out, retry_ms);
+	buf_append_char(out, '\n');
+}
+
 void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms)
 {
 	CHECK(id.n > 0);
-	buf_printf(out, "id: %.*s\nretry: %llu\ndata: \n\n", SLICE_ARG(id),
-		   (unsigned long long)retry_ms);
+	append_place(out, id, retry_ms);
+	buf_append_str(out, "data: \n\n");
 }
 
 void sse_append_endpoint(struct buf *out, struct slice uri, struct slice id, uint64_t retry_ms)
 {
 	buf_append_str(out, "event: endpoint\n");
 	if (id.n > 0)
-		buf_printf(out, "id: %.*s\nretry: %llu\n", SLICE_ARG(id),
-			   (unsigned long long)retry_ms);
-	buf_printf(out, "data: %.*s\n\n", SLICE_ARG(uri));
+		append_place(out, id, retry_ms);
+	buf_append_str(out, "data: ");
+	buf_append_slice(out, uri);
+	buf_append_str(out, "\n\n");
 }
 
 void sse_append_comment(struct buf *out)

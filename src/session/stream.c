@@ -6,7 +6,6 @@
 #include "session/stream.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -172,12 +171,9 @@ static void write_kept(const struct stream *stream, struct buf *out)
 {
 	const uint64_t now_ms = clock_now_ms(), wall_ms = clock_wall_ms();
 
-	LIST_EACH(const struct stream_event, event, &stream->kept, link) {
-		buf_printf(out, "kept %d %" PRIu64 " ", (int)event->kind,
-			   wall_ms - (now_ms - event->taken_at_ms));
-		buf_append_slice(out, event->msg->text);
-		buf_append_char(out, '\n');
-	}
+	LIST_EACH(const struct stream_event, event, &stream->kept, link)
+		stream_log_write(out, "kept", event->kind, wall_ms - (now_ms - event->taken_at_ms),
+				 event->msg->text);
 }
 
 /* In the order in which they came. */
@@ -201,9 +197,7 @@ static void write_waiting(const struct stream *stream, struct buf *out)
 		if (first == NULL)
 			return;
 		at[first->kind] = first->link.next;
-		buf_printf(out, "waits %" PRIu64 " %d ", first->number, (int)first->kind);
-		buf_append_slice(out, first->msg->text);
-		buf_append_char(out, '\n');
+		stream_log_write(out, "waits", first->number, first->kind, first->msg->text);
 	}
 }
 
@@ -211,7 +205,8 @@ static void write_waiting(const struct stream *stream, struct buf *out)
 static void stream_write(const struct stream *stream, struct buf *out)
 {
 	CHECK(stream->taken >= stream->kept_count);
-	buf_printf(out, "first %" PRIu64 "\n", stream->taken - stream->kept_count);
+	stream_log_write(out, "first", stream->taken - stream->kept_count, STREAM_LOG_NONE,
+			 no_text);
 	write_kept(stream, out);
 	write_waiting(stream, out);
 	if (stream_is_ended(stream))
@@ -244,31 +239,27 @@ static void stream_start_log(struct stream *stream, const struct replay_store *r
 	stream_log_new(replay_store->store->logs, &replay_store->caller->logs, &stream->log);
 	if (stream->log == NULL)
 		return;
-	buf_printf(&text, "of %.*s %" PRIu32 " %" PRIu64 " %d ", (int)replay_store->name_length,
-		   replay_store->name, replay_store->epoch, number, is_known);
+	buf_append_str(&text, "of ");
+	buf_append(&text, replay_store->name, replay_store->name_length);
+	buf_append_char(&text, ' ');
+	buf_append_u64(&text, replay_store->epoch);
+	buf_append_char(&text, ' ');
+	buf_append_u64(&text, number);
+	buf_append_str(&text, is_known ? " 1 " : " 0 ");
 	buf_append_slice(&text, request_id);
 	buf_append_char(&text, '\n');
 	stream->log_head = text.len;
 	stream_write(stream, &text);
-	stream_log_replace(&stream->log, buf_slice(&text));
+	stream_log_append(&stream->log, slice_of(text.data, text.len - 1), no_text);
 }
 
-/* A line, with this text at its end. */
-static void printf_like(3, 4)
-	stream_note(struct stream *stream, struct slice text, const char *format, ...)
+static void stream_note(struct stream *stream, const char *word, uint64_t first, uint64_t second,
+			struct slice text)
 {
-	char head[64];
-	va_list args;
-
-	if (stream->log == NULL) {
-		if (stream->logged_by != NULL)
-			stream_start_log(stream, stream->logged_by, 0, true, no_text);
-		return;
-	}
-	va_start(args, format);
-	vsnprintf(head, sizeof(head), format, args);
-	va_end(args);
-	stream_log_append(&stream->log, slice_str(head), text);
+	if (stream->log != NULL)
+		stream_log_note(&stream->log, word, first, second, text);
+	else if (stream->logged_by != NULL)
+		stream_start_log(stream, stream->logged_by, 0, true, no_text);
 	stream_limit_log(stream);
 }
 
@@ -286,7 +277,7 @@ static void stream_unlink(struct stream *stream, struct stream_event *event)
 static void stream_remove(struct stream *stream, struct stream_event *event)
 {
 	stream_unlink(stream, event);
-	stream_note(stream, no_text, "gone %" PRIu64, event->number);
+	stream_note(stream, "gone", event->number, STREAM_LOG_NONE, no_text);
 	stream_count_bytes(stream, -(ptrdiff_t)stream_weight(event->msg));
 	msg_unref(&event->msg);
 	free(event);
@@ -367,7 +358,7 @@ static void stream_forget_to(struct stream *stream, uint64_t number)
 	while (stream->kept_count > 0)
 		stream_forget_oldest(stream);
 	stream->taken = number;
-	stream_note(stream, no_text, "first %" PRIu64, number);
+	stream_note(stream, "first", number, STREAM_LOG_NONE, no_text);
 }
 
 /* What can be resumed keeps its last message, which may be the response; and what its reader has yet to get stays. */
@@ -399,7 +390,7 @@ static void stream_keep(struct stream *stream, struct stream_event *event, uint6
 	stream->kept_count++;
 	stream->kept_bytes += stream_weight(event->msg);
 	stream->taken++;
-	stream_note(stream, no_text, "taken %" PRIu64 " %" PRIu64, event->number, clock_wall_ms());
+	stream_note(stream, "taken", event->number, clock_wall_ms(), no_text);
 }
 
 /* Forgets messages that were kept for longer than replay_age_ms. */
@@ -567,7 +558,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream->count++;
 	stream_count_bytes(stream, (ptrdiff_t)stream_weight(msg));
 	stream_update_rank(stream);
-	stream_note(stream, msg->text, "waits %" PRIu64 " %d ", event->number, (int)kind);
+	stream_note(stream, "waits", event->number, kind, msg->text);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
 	/* Much may arrive in one turn: the reader is served before anything counts as too much. */
@@ -600,7 +591,7 @@ void stream_end(struct stream *stream, enum reason reason)
 	    LOG_INT("taken", stream->taken));
 	stream->state = STREAM_ENDED;
 	stream->end_reason = reason;
-	stream_note(stream, no_text, "ended");
+	stream_note(stream, "ended", STREAM_LOG_NONE, STREAM_LOG_NONE, no_text);
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);

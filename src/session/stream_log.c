@@ -6,9 +6,11 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "obs/log.h"
 
 #define USED_PAGES_LEFT 1024 /* their memory stays */
+#define HEAD_MAX 64
 
 /* ---- pages ---- */
 
@@ -143,7 +145,8 @@ static void put(struct stream_log *log, struct slice text)
 			log->at = file->next[log->at];
 		if (n > text.n)
 			n = text.n;
-		memcpy(file->pages[log->at] + offset, text.p, n);
+		/* Compilers make a slow loop of memcpy where they know a bound. */
+		memmove(file->pages[log->at] + offset, text.p, n);
 		log->size += n;
 		text = slice_of(text.p + n, text.n - n);
 	}
@@ -208,6 +211,43 @@ void stream_log_append(struct stream_log **holder, struct slice head, struct sli
 {
 	if (*holder != NULL && !(*holder)->logs->is_left)
 		append(holder, head, text, SLICE_LIT("\n"));
+}
+
+/* What a line begins with. Returns its length. */
+static size_t format_head(char out[HEAD_MAX], const char *word, uint64_t first, uint64_t second,
+			  bool has_text)
+{
+	size_t n = strlen(word);
+
+	memcpy(out, word, n);
+	if (first != STREAM_LOG_NONE) {
+		out[n++] = ' ';
+		n += text_format_u64(first, out + n);
+	}
+	if (second != STREAM_LOG_NONE) {
+		out[n++] = ' ';
+		n += text_format_u64(second, out + n);
+	}
+	if (has_text)
+		out[n++] = ' ';
+	return n;
+}
+
+void stream_log_write(struct buf *out, const char *word, uint64_t first, uint64_t second,
+		      struct slice text)
+{
+	out->len += format_head(buf_reserve(out, HEAD_MAX), word, first, second, text.n > 0);
+	buf_append_slice(out, text);
+	buf_append_char(out, '\n');
+}
+
+void stream_log_note(struct stream_log **holder, const char *word, uint64_t first, uint64_t second,
+		     struct slice text)
+{
+	char head[HEAD_MAX];
+	size_t n = format_head(head, word, first, second, text.n > 0);
+
+	stream_log_append(holder, slice_of(head, n), text);
 }
 
 /* The other one is there before the one goes, unless that has to give way to it. */

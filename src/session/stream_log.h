@@ -99,6 +99,13 @@ void stream_log_owner_fini(struct stream_log_owner *owner);
  */
 void stream_log_new(struct stream_logs *logs, struct stream_log_owner *owner,
 		    struct stream_log **holder);
+#define STREAM_LOG_NONE UINT64_MAX
+/* Appends a line, "WORD FIRST SECOND TEXT", without what is STREAM_LOG_NONE or empty. `word` has no more than 16 bytes. */
+void stream_log_write(struct buf *out, const char *word, uint64_t first, uint64_t second,
+		      struct slice text);
+/* The same at the end of a log, as stream_log_append. */
+void stream_log_note(struct stream_log **holder, const char *word, uint64_t first, uint64_t second,
+		     struct slice text);
 /* Appends these texts and a line end, all or none. If there is no room, or it becomes too long, it is lost: *holder is NULL. */
 void stream_log_append(struct stream_log **holder, struct slice head, struct slice text);
 /* Replaces its text. Another gateway sees the one or the other. */

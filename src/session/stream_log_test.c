@@ -87,6 +87,23 @@ static void append(struct stream_log **log, const char *text)
 	stream_log_append(log, slice_str(text), SLICE_LIT("."));
 }
 
+static void lines_have_what_they_are_given(void **state)
+{
+	static struct stream_log *log;
+	at_end(buf_fini) struct buf text = { 0 };
+
+	stream_log_write(&text, "waits", UINT64_MAX - 1, 0, SLICE_LIT("{}"));
+	stream_log_write(&text, "first", 100, STREAM_LOG_NONE, SLICE_LIT(""));
+	stream_log_write(&text, "ended", STREAM_LOG_NONE, STREAM_LOG_NONE, SLICE_LIT(""));
+	assert_string_equal(buf_terminate(&text),
+			    "waits 18446744073709551614 0 {}\nfirst 100\nended\n");
+	stream_log_new(&logs, &owners[0], &log);
+	stream_log_note(&log, "kept", 9, 1099, SLICE_LIT("{}"));
+	stream_log_note(&log, "taken", 10, 99, SLICE_LIT(""));
+	next_finds("kept 9 1099 {}\ntaken 10 99\n|");
+	next_ends();
+}
+
 /* FRONT-RES-11 */
 static void what_was_appended_is_found(void **state)
 {
@@ -348,6 +365,7 @@ static void memory_goes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(lines_have_what_they_are_given),
 		CASE(what_was_appended_is_found),
 		CASE(pages_are_joined),
 		CASE(text_is_replaced),
