@@ -10,7 +10,7 @@ import re
 import csource
 import tree
 
-FOLDERS = ("auth", "endpoint", "keeper", "policy", "router", "session")
+FOLDERS = ("auth", "cluster", "endpoint", "keeper", "policy", "router", "session")
 QUIET = re.compile(r"^(?:LOG\w*|CHECK|log_\w+)$")
 QUIET_CALL = re.compile(r"\b(?:LOG\w*|CHECK|log_\w+)\(")
 RELEASE = re.compile(r"(?:_free|_unref|_fini|_forget|_unlink|_remove|_close|_clear|_drop|_end)$|^(?:free|close)$")
@@ -250,9 +250,11 @@ def places(folder):
     return {why: faults for why, faults in found.items() if faults}
 
 
-def chosen(seed, folder):
-    """Without end: faults of the folder, each operator as often as any other."""
-    chance, taken, of = random.Random("%s %s" % (seed, folder)), set(), places(folder)
+def chosen(seed, folder, paths):
+    """Without end: faults of the folder, in files whose path begins so; each operator as often as any other."""
+    chance, taken = random.Random("%s %s" % (seed, folder)), set()
+    of = {why: [f for f in faults if f.path.startswith(paths)] for why, faults in places(folder).items()}
+    of = {why: faults for why, faults in of.items() if faults}
     while True:
         fault = chance.choice(of[chance.choice(sorted(of))])
         if (fault.path, fault.begin, fault.new) not in taken:

@@ -331,7 +331,6 @@ void log_copies_fini(struct log_copies *copies)
 	LIST_DRAIN(struct log_copy, copy, &copies->removed, link)
 		free_copy(copies, copy);
 	free(copies->by_page);
-	map_fini(&copies->by_name);
 	if (copies->file != NULL)
 		munmap((void *)(uintptr_t)copies->file, STREAM_LOG_FILE_BYTES);
 }

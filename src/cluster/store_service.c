@@ -1038,7 +1038,6 @@ void store_service_free(struct store_service **service)
 		ticket_free(ticket);
 	while (!list_is_empty(&one->entries))
 		drop_entry(one, container_of(one->entries.next, struct entry, all));
-	map_fini(&one->by_id);
 	munmap((void *)(uintptr_t)one->file, KEPT_SESSIONS_FILE_BYTES);
 	free(one->channel);
 	free(one->since);
