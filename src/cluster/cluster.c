@@ -47,7 +47,6 @@ static void on_saved(struct kept_sessions *kept)
 }
 
 #define LOGGING_MS 2
-#define LOST_MS 2000
 
 static void on_logging(struct timer *timer)
 {
@@ -155,26 +154,24 @@ static void settle_asks(struct cluster *cluster);
 
 static void take_loss(struct cluster *cluster, struct slice digest)
 {
-	struct cluster_lost *lost = &cluster->lost[cluster->lost_count % CLUSTER_LOST_MAX];
+	struct digest *lost = &cluster->lost[cluster->lost_count % CLUSTER_LOST_MAX];
 	size_t n;
 
 	kept_sessions_lose(&cluster->router->kept_sessions, digest);
-	if (digest.n != DIGEST_TEXT || text_from_base64url(digest, lost->id.bytes, &n) != 0)
-		return;
-	lost->at_ms = clock_now_ms();
-	cluster->lost_count++;
+	if (digest.n == DIGEST_TEXT && text_from_base64url(digest, lost->bytes, &n) == 0)
+		cluster->lost_count++;
 }
 
-bool cluster_has_just_lost(const struct cluster *cluster, struct slice id)
+bool cluster_has_lost(const struct cluster *cluster, struct slice id, uint16_t since)
 {
-	size_t count =
-		cluster->lost_count < CLUSTER_LOST_MAX ? cluster->lost_count : CLUSTER_LOST_MAX;
 	struct digest digest;
 
+	if ((uint16_t)(cluster->lost_count - since) > CLUSTER_LOST_MAX)
+		return true;
 	digest_bytes(id, &digest);
-	for (size_t i = 0; i < count; i++)
-		if (memcmp(cluster->lost[i].id.bytes, digest.bytes, DIGEST_BYTES) == 0 &&
-		    clock_now_ms() - cluster->lost[i].at_ms < LOST_MS)
+	for (uint16_t i = since; i != cluster->lost_count; i++)
+		if (memcmp(cluster->lost[i % CLUSTER_LOST_MAX].bytes, digest.bytes, DIGEST_BYTES) ==
+		    0)
 			return true;
 	return false;
 }

@@ -30,12 +30,6 @@ struct server;
 
 typedef void cluster_denials_fn(void);
 
-/* A session that another node has taken. */
-struct cluster_lost {
-	struct digest id;
-	uint64_t at_ms;
-};
-
 struct cluster {
 	struct router *router;
 	struct fetch_client *client; /* NULL: there is no cluster */
@@ -52,8 +46,8 @@ struct cluster {
 	bool is_unsaved;                /* since `saved` was asked */
 	bool is_unlogged;               /* likewise */
 	size_t asked_ended, told_ended; /* kept_sessions_ended: that `saved` tells, that was told */
-	struct cluster_lost lost[CLUSTER_LOST_MAX]; /* a ring */
-	size_t lost_count;
+	struct digest lost[CLUSTER_LOST_MAX]; /* a ring: sessions that other nodes have taken */
+	uint16_t lost_count;                  /* since the start; begins anew behind its last */
 	bool is_up;
 	bool is_judged; /* mcpgated-store has said so, or that it is not */
 	bool is_full;   /* the list of denials, and that was logged */
@@ -74,8 +68,11 @@ void cluster_connect(struct cluster *cluster, int fd);
 /* The operator has changed the list of denials: tells the other nodes, as soon as the store can be reached. */
 void cluster_tell_denials(struct cluster *cluster);
 
-/* Whether another node has taken the session a moment ago: a request that has come here is to try again. */
-bool cluster_has_just_lost(const struct cluster *cluster, struct slice id);
+/*
+ * Whether another node has taken the session since lost_count was `since`: a request whose head came then is
+ * to try again. Also true if so many were taken that this one may be among them.
+ */
+bool cluster_has_lost(const struct cluster *cluster, struct slice id, uint16_t since);
 
 struct cluster_ask;
 /*

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cluster/cluster.h"
 #include "endpoint/modern.h"
 #include "io/aside.h"
 #include "jsonrpc/canonical.h"
@@ -558,12 +557,9 @@ static bool check_asleep(struct admission *admission)
 /* Sessions of other principals and servers are unknown. FRONT-SESS-04, -05, AUTH-SES-02 */
 static bool check_known(struct admission *admission)
 {
-	const struct frontend_conf *conf = &admission->caller->frontend->conf;
-
 	if (!needs_name(admission) || !admission->session.is_named)
 		return true;
-	if (!admission->session.is_known && conf->cluster != NULL &&
-	    cluster_has_just_lost(conf->cluster, admission->session.id))
+	if (!admission->session.is_known && admission->session.is_taken)
 		return admission_refuse(
 			admission, 503, MCP_INTERNAL_ERROR,
 			"Another node of the cluster has taken this session; try again");

@@ -44,6 +44,7 @@ struct session_named {
 	bool is_named;
 	struct slice id;   /* Streamable HTTP: what the field says; any bytes; or empty */
 	bool is_known;     /* it exists, belongs to this caller and to this endpoint */
+	bool is_taken;     /* by another node, after the head came */
 	bool is_opening;   /* its initialize request is in flight */
 	bool is_replaying; /* HTTP+SSE: that one is ours, for a client that returned */
 	bool is_lost;      /* HTTP+SSE: its stream has no connection */

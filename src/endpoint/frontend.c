@@ -658,6 +658,8 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		.frontend = frontend,
 		.http = request,
 		.answer = { .conn = conn },
+		.lost_before =
+			frontend->conf.cluster != NULL ? frontend->conf.cluster->lost_count : 0,
 	};
 	struct http_exchange *exchange;
 	const char *why;

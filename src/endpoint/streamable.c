@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cluster/cluster.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
@@ -56,6 +57,7 @@ struct request_context {
 	bool has_session;
 	bool has_version;
 	bool has_event;
+	uint16_t lost_before;         /* as in endpoint_request */
 	unsigned char session_length; /* 0: what was sent cannot be an id */
 	unsigned char version_length;
 	char session[SESSION_ID_LENGTH];
@@ -86,6 +88,7 @@ static void request_context_init(struct request_context *context,
 	context->has_session = !context->is_stateless && http_has(http, HTTP_MCP_SESSION_ID);
 	context->has_version = http_has(http, HTTP_MCP_PROTOCOL_VERSION);
 	context->has_event = http_has(http, HTTP_LAST_EVENT_ID);
+	context->lost_before = request->lost_before;
 	if (version.n > VERSION_BYTES)
 		version.n = VERSION_BYTES;
 	context->version_length = keep_field(version, context->version, VERSION_BYTES);
@@ -128,6 +131,7 @@ static void request_context_find_session(struct request_context *context,
 					 struct session_named *named_r)
 {
 	struct caller *caller = &context->caller;
+	const struct cluster *cluster = caller->frontend->conf.cluster;
 	struct session *session = NULL;
 
 	*named_r = (struct session_named){
@@ -145,6 +149,8 @@ static void request_context_find_session(struct request_context *context,
 		CHECK(session->state == SESSION_LIVE);
 		named_r->is_known = true;
 		named_r->client = client_session_client(session);
+	} else if (cluster != NULL) {
+		named_r->is_taken = cluster_has_lost(cluster, named_r->id, context->lost_before);
 	}
 }
 

@@ -228,6 +228,30 @@ def whoever_is_replaced_ends_what_he_has(t, store):
 
 
 @with_store
+def a_request_that_is_overtaken_is_tried_again(t, store):
+    """CLU-SESS-03: its session goes to another node while its body comes. It is not said to be unknown, and nothing was executed."""
+    nodes = Nodes(t, store)
+    s = t.session(daemon=nodes["a"])
+    store.wait('"id"')
+    call = mcp.encode(mcp.request(1, "ping"))
+    slow = s.new_conn()
+    slow.send(slow.head("POST", s.path, s.headers(), len(call)) + call[:5])
+    eq(s.echo("x"), "x", "its head has been read")
+    nodes.move(s, "b")
+    eq(s.echo("y"), "y")
+    nodes["a"].wait_log("session_state", "to=ended")
+    slow.send(call[5:])
+    answer = slow.response()
+    eq(answer.status, 503)
+    ok("Another node" in answer.read().decode(), answer)
+    eq(s.delete().status, 204)
+    wait_for(lambda: not store.records(), 10, "it is forgotten")
+    store.ask("SET", "mcpgated:since", "1")
+    late = nodes.move(s, "a").post(mcp.request(2, "ping"))
+    eq(late.status, 404, "a request that came later: %r" % late.response.read())
+
+
+@with_store
 def without_the_store_everything_goes_on(t, store):
     """CLU-CONN-02: sessions here are served, those of others get 503 and not 404; all is caught up."""
     nodes = Nodes(t, store)
@@ -352,7 +376,7 @@ def streams_move_with_their_session(t, store):
     eq(lost.next()["params"]["progress"], 1)
     store.wait('"id"')
 
-    wait_for(lambda: "the answer" in store.logs() and NOTES[1] in store.logs() and "taken 1 " in store.logs(), 10, "copied")
+    wait_for(lambda: all(text in store.logs() for text in ("the answer", NOTES[1], '"u"', "taken 1 ")), 10, "copied")
     for gone, now in ("ab", "bc"):
         nodes.kill(gone)
         nodes.move(s, now)
