@@ -92,7 +92,7 @@ void cluster_tell_denials(struct cluster *cluster)
 {
 	at_end(buf_fini) struct buf lines = { 0 };
 
-	if (cluster->client == NULL || !cluster->is_up || inquiry_is_running(&cluster->deny))
+	if (!cluster->is_up || inquiry_is_running(&cluster->deny))
 		return;
 	LIST_EACH(struct denial, denial, &cluster->router->sessions.deny_list.entries, link) {
 		if (!denial->is_untold || lines.len > STORE_LINES_BYTES_MAX)
@@ -143,10 +143,10 @@ static void start_watch(struct cluster *cluster)
 		      slice_of(NULL, 0));
 }
 
-static void set_down(struct cluster *cluster, struct slice why)
+static void set_down(struct cluster *cluster, bool is_judged, struct slice why)
 {
 	cluster->is_up = false;
-	cluster->is_judged = true;
+	cluster->is_judged = is_judged;
 	snprintf(cluster->why, sizeof(cluster->why), "%.*s", SLICE_ARG(why));
 }
 
@@ -190,7 +190,7 @@ static bool take_news(struct cluster *cluster, struct slice line)
 		deny_list_untell(&cluster->router->sessions.deny_list);
 		cluster_tell_denials(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("down"))) {
-		set_down(cluster, line);
+		set_down(cluster, true, line);
 		settle_asks(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("lost"))) {
 		take_loss(cluster, line);
@@ -207,7 +207,7 @@ static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *
 	bool is_denied = false;
 
 	if (answer->status != 200)
-		set_down(cluster, SLICE_LIT("mcpgated-store does not run"));
+		set_down(cluster, true, SLICE_LIT("mcpgated-store does not run"));
 	while (answer->status == 200 && lines.n > 0)
 		is_denied |= take_news(cluster, slice_cut(&lines, '\n'));
 	if (is_denied)
@@ -218,8 +218,7 @@ static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *
 void cluster_connect(struct cluster *cluster, int fd)
 {
 	CHECK(cluster->client != NULL);
-	set_down(cluster, SLICE_LIT("it has not been reached yet"));
-	cluster->is_judged = false;
+	set_down(cluster, false, SLICE_LIT("it has not been reached yet"));
 	fetch_client_connect(cluster->client, fd);
 }
 
@@ -348,8 +347,7 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 	router->kept_sessions.logs.on_change = on_logs_change;
 	router->sessions.deny_list.is_shared = true;
 	cluster->client = fetch_client_new(router->loop);
-	set_down(cluster, SLICE_LIT("it has not been reached yet"));
-	cluster->is_judged = false;
+	set_down(cluster, false, SLICE_LIT("it has not been reached yet"));
 	session_table_name(&router->sessions.table, cluster->node);
 	router->kept_sessions.cluster = cluster;
 	router->kept_sessions.on_saved = on_saved;

@@ -280,7 +280,7 @@ static void orders_of_others_hold(void **state)
 	assert_int_equal(denials_changed, 1);
 	assert_int_equal(router.sessions.deny_list.count, 2);
 	assert_true(is_logged("denial_taken"));
-	says_news("denial " DENIED "\tsub\ti\tx\n");
+	says_news("denial " DENIED "\tsub\ti\tx\ndenial odd\n");
 	assert_int_equal(denials_changed, 1);
 	assert_int_equal(count(FETCH_STORE_DENY), 0);
 	says_news("denial 0001700000000001 0 18446744073709551615\tsub\ti\tx\n");
@@ -447,7 +447,7 @@ static void what_another_node_takes_is_lost(void **state)
 	comes_up();
 	kept_sessions_take(&router.kept_sessions, slice_str(line), false);
 	assert_int_equal(router.kept_sessions.by_id.count, 1);
-	says_news("lost x\nother\n");
+	says_news("lost x\nlost AAAA\nother\n");
 	assert_int_equal(cluster.lost_count, 0);
 	says_news(lost);
 	assert_int_equal(router.kept_sessions.by_id.count, 0);

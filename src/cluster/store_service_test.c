@@ -36,6 +36,7 @@ struct end {
 	int fd;
 	redisReader *reader;
 	redisReply *command; /* the last one */
+	unsigned int pings;  /* that were answered */
 };
 
 #define NO_DENIALS "*2\r\n$1\r\n0\r\n*0\r\n" /* a scan that is at its end */
@@ -56,8 +57,10 @@ static struct {
 	/* the last answer */
 	uint32_t id;
 	int status;
-	char etag[16];
+	char etag[16], error[64];
 	struct buf body;
+	const char *since; /* since when the store has what it has, as a reply */
+	int log;
 } world;
 
 static void on_end(void *arg)
@@ -120,6 +123,7 @@ static void answers(const struct end *end, const char *text)
 static const char *word(const struct end *end, size_t i)
 {
 	assert_true(i < end->command->elements);
+	assert_int_equal(strlen(end->command->element[i]->str), end->command->element[i]->len);
 	return end->command->element[i]->str;
 }
 
@@ -132,10 +136,11 @@ static bool has_order(struct end *end)
 	while (has_command(end)) {
 		bool is_eval = strcmp(word(end, 0), "EVAL") == 0;
 		bool is_scan = strcmp(word(end, 0), "HSCAN") == 0;
-		const char *text = is_eval ? ":1\r\n" : is_scan ? NO_DENIALS : "+PONG\r\n";
+		const char *text = is_eval ? world.since : is_scan ? NO_DENIALS : "+PONG\r\n";
 
 		if (is_eval ? strcmp(word(end, 3), "p:since") != 0 : is_scan && world.has_denials)
 			return true;
+		end->pings += !is_eval && !is_scan;
 		/* It may have left. */
 		(void)!send(end->fd, text, strlen(text), MSG_NOSIGNAL);
 	}
@@ -181,6 +186,15 @@ static void store_accepts(void)
 	answers(&world.commands, "+PONG\r\n");
 }
 
+static void store_announces(const char *text)
+{
+	at_end(mem_free) char *message =
+		mem_printf("*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$%zu\r\n%s\r\n", strlen(text),
+			   text);
+
+	answers(&world.channel, message);
+}
+
 /* ---- the gateway ---- */
 
 static void keeps(const char *lines)
@@ -211,6 +225,7 @@ static bool is_answered(void)
 	assert_int_equal(message.type, IPC_ANSWER);
 	world.id = message.answer.id;
 	world.status = message.answer.status;
+	snprintf(world.error, sizeof(world.error), "%.*s", SLICE_ARG(message.texts[0]));
 	snprintf(world.etag, sizeof(world.etag), "%.*s", SLICE_ARG(message.texts[2]));
 	world.body.len = 0;
 	for (uint32_t size = message.answer.body_bytes; world.body.len < size;) {
@@ -247,6 +262,9 @@ static int setup(void **state)
 	clock_update();
 	memset(&world, 0, sizeof(world));
 	world.commands.fd = world.channel.fd = -1;
+	world.since = ":1\r\n";
+	world.log = memfd_create("log", MFD_CLOEXEC);
+	log_set(world.log, LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
 	strcpy(world.folder, "/tmp/mcpgated-XXXXXX");
 	assert_non_null(mkdtemp(world.folder));
 	snprintf(world.path, sizeof(world.path), "%s/s", world.folder);
@@ -288,6 +306,7 @@ static int teardown(void **state)
 	close(world.listener);
 	close(world.memory);
 	close(world.streams);
+	close(world.log);
 	munmap(world.file, KEPT_SESSIONS_FILE_BYTES);
 	unlink(world.path);
 	rmdir(world.folder);
@@ -297,6 +316,34 @@ static int teardown(void **state)
 	free(world.conf.prefix);
 	buf_fini(&world.body);
 	return 0;
+}
+
+/* Time goes by, after the store has answered what it was asked whether it is there. */
+static void pass(uint64_t ms)
+{
+	unsigned int commands = world.commands.pings, channel = world.channel.pings;
+
+	while (world.commands.pings == commands || world.channel.pings == channel) {
+		clock_advance(50);
+		turn();
+		assert_false(has_order(&world.commands) || has_order(&world.channel));
+	}
+	turn();
+	turn();
+	clock_advance(ms);
+}
+
+static unsigned int count_logged(const char *text)
+{
+	char all[8192];
+	ssize_t n = pread(world.log, all, sizeof(all) - 1, 0);
+	unsigned int count = 0;
+
+	assert_true(n >= 0);
+	all[n] = '\0';
+	for (const char *at = all; (at = strstr(at, text)) != NULL; at++)
+		count++;
+	return count;
 }
 
 /* EVAL SCRIPT 1 KEY NODE OWNER LINE LIFE ID */
@@ -380,11 +427,9 @@ static void what_others_have_is_told(void **state)
 	store_is_given(ID_B, LEG(ID_B));
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
 	id = asks(FETCH_STORE_WATCH, "");
-	answers(&world.channel,
-		"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken b " ID_A "\r\n");
-	answers(&world.channel, "*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$10\r\ntaken a xx\r\n");
-	answers(&world.channel,
-		"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken a " ID_B "\r\n");
+	store_announces("taken b " ID_A);
+	store_announces("taken a xx");
+	store_announces("taken a " ID_B);
 	store_is_asked_whose(ID_B);
 	answers(&world.commands, "$43\r\n" ID_B "\r\n");
 	hears(id, 200, "lost " ID_B "\n");
@@ -407,8 +452,7 @@ static void what_is_taken_back_stays(void **state)
 	TURN_UNTIL(has_order(&world.commands));
 	answers(&world.commands, "*2\r\n$1\r\nb\r\n$4\r\nline\r\n");
 	hears(world.last_id, 200, "line\n");
-	answers(&world.channel,
-		"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken a " ID_A "\r\n");
+	store_announces("taken a " ID_A);
 	store_is_asked_whose(ID_A);
 	answers(&world.commands, ":1\r\n");
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
@@ -444,6 +488,7 @@ static void a_session_is_taken_over(void **state)
 	};
 
 	hears(asks(FETCH_STORE_TAKE, OWNER "\n" ID_A), 503, "");
+	assert_string_equal(world.error, "it has not been reached yet");
 	store_accepts();
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -483,9 +528,7 @@ static void what_was_taken_is_not_yet_in_the_file(void **state)
 		store_is_given_nothing();
 		if (i == 0) {
 			asks(FETCH_STORE_WATCH, "");
-			answers(&world.channel,
-				"*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$51\r\ntaken a " ID_A
-				"\r\n");
+			store_announces("taken a " ID_A);
 			TURN_UNTIL(has_order(&world.commands));
 			answers(&world.commands, "$43\r\n" ID_A "\r\n");
 			hears(world.last_id, 200, "lost " ID_A "\n");
@@ -496,6 +539,18 @@ static void what_was_taken_is_not_yet_in_the_file(void **state)
 	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
 	answers(&world.commands, ":1\r\n");
 	hears(world.last_id, 200, "");
+	asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+	TURN_UNTIL(has_order(&world.commands));
+	answers(&world.commands, "*2\r\n$1\r\nb\r\n$5\r\nline1\r\n");
+	hears(world.last_id, 200, "line1\n");
+	saves("");
+	store_announces("taken a " ID_A);
+	store_is_asked_whose(ID_A);
+	answers(&world.commands, ":1\r\n");
+	pass(2000); /* it came too late for the gateway */
+	saves("");
+	store_announces("taken a " ID_A);
+	store_is_given_nothing();
 }
 
 /* CLU-SESS-02: a few at a time; those that nobody waits for any more are not asked for; logs only if they are wanted. */
@@ -529,6 +584,99 @@ static void many_sessions_are_taken_over(void **state)
 	hears(ids[ALL - 1], 404, "");
 }
 
+/* CLU-CONN-02: before it expires; with the next look, if the store has refused it, which is logged once. */
+static void what_is_there_is_written_again(void **state)
+{
+	keeps(LINE(ID_A, ""));
+	store_accepts();
+	store_is_given(ID_A, LINE(ID_A, ""));
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	pass(1190000);
+	store_is_given_nothing();
+	pass(10000);
+	TURN_UNTIL(has_order(&world.commands));
+	assert_non_null(strstr(word(&world.commands, 1), "HSET"));
+	answers(&world.commands, "-NOPERM no\r\n");
+	store_is_given_nothing();
+	for (int i = 0; i < 2; i++) {
+		pass(5000);
+		TURN_UNTIL(has_order(&world.commands));
+		assert_non_null(strstr(word(&world.commands, 1), "HSET"));
+		answers(&world.commands, i == 0 ? "-NOPERM no\r\n" : ":1\r\n");
+		hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n"); /* which tells its denials, too */
+		store_is_given_nothing();
+	}
+	assert_int_equal(count_logged("NOPERM"), 1);
+	pass(5000);
+	store_is_given_nothing();
+	saves(LINE(ID_A, ",\"level\":\"error\""));
+	TURN_UNTIL(has_order(&world.commands));
+	answers(&world.commands, "-NOPERM no\r\n");
+	store_is_given_nothing();
+	assert_int_equal(count_logged("NOPERM"), 2);
+}
+
+/* CLU-CONN-05: as after a loss. */
+static void an_emptied_store_is_written_anew(void **state)
+{
+	keeps(LINE(ID_A, ""));
+	world.since = "$3\r\n1.5\r\n";
+	store_accepts();
+	store_is_given(ID_A, LINE(ID_A, ""));
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	pass(5000);
+	store_is_given_nothing();
+	world.since = "$32\r\n11111111111111111111111111111111\r\n"; /* none */
+	pass(5000);
+	store_is_given_nothing();
+	world.since = "$3\r\n2.5\r\n";
+	pass(5000);
+	store_is_given(ID_A, LINE(ID_A, ""));
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	store_is_given_nothing();
+}
+
+/* CLU-CONN-02: what waits for it is told that it is away. */
+static void a_silent_store_is_left(void **state)
+{
+	struct ipc_message cancel = { .type = IPC_CANCEL };
+
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	cancel.cancel.id = asks(FETCH_STORE_WATCH, "");
+	assert_int_equal(ipc_send(world.gateway, &cancel, NULL), 0);
+	for (int i = 0; i < STORE_TAKING_MAX + 1; i++)
+		asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+	TURN_UNTIL(has_command(&world.commands) && strcmp(word(&world.commands, 0), "EVAL") == 0);
+	clock_advance(2000);
+	turn();
+	assert_false(is_answered());
+	clock_advance(2000);
+	for (int i = 0; i < STORE_TAKING_MAX + 1; i++) {
+		TURN_UNTIL(is_answered());
+		assert_int_equal(world.status, 503);
+		assert_string_equal(world.error,
+				    i < STORE_TAKING_MAX ? "no answer" : "it does not answer");
+	}
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "down it does not answer\n");
+	assert_int_equal(count_logged("it does not answer"), 1);
+}
+
+/* What cannot be read is not written. */
+static void odd_memory_is_not_written(void **state)
+{
+	static const char *const odd[] = { "", "m", KEPT_SESSIONS_FIRST_LINE LINE(ID_A, "") "x",
+					   "mcpgated sessions 2\n" LINE(ID_A, "") };
+
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		memcpy(halves_begin(world.file, KEPT_SESSIONS_TEXT_BYTES), odd[i], strlen(odd[i]));
+		halves_end(world.file, KEPT_SESSIONS_TEXT_BYTES, strlen(odd[i]));
+		store_is_given_nothing();
+	}
+}
+
 /* A store that does not keep to the protocol, or sends replies to nothing: connected to again, as to one that has gone. */
 static void an_odd_store_is_left(void **state)
 {
@@ -537,16 +685,19 @@ static void an_odd_store_is_left(void **state)
 					   "*-7\r\n",
 					   ":x\r\n",
 					   "$99999999999999999999\r\n",
-					   "HTTP/1.1 400 Bad Request\r\n" };
+					   "HTTP/1.1 400 Bad Request\r\n",
+					   "*1\r\n$7\r\nmessage\r\n",
+					   "*3\r\n$1\r\nx\r\n$6\r\np:news\r\n$1\r\nx\r\n" };
 
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		struct end *odd_one;
 		char byte;
 
 		store_accepts();
 		hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
-		answers(&world.commands, odd[i]);
-		TURN_UNTIL(has_order(&world.commands) ||
-			   recv(world.commands.fd, &byte, 1, MSG_DONTWAIT) == 0);
+		odd_one = odd[i][0] == '*' && odd[i][1] != '-' ? &world.channel : &world.commands;
+		answers(odd_one, odd[i]);
+		TURN_UNTIL(has_order(odd_one) || recv(odd_one->fd, &byte, 1, MSG_DONTWAIT) == 0);
 		TURN_UNTIL(is_answered() || asks(FETCH_STORE_WATCH, "") > 0);
 		end_close(&world.channel);
 		TURN_UNTIL(is_answered());
@@ -654,6 +805,14 @@ static void logs_are_copied(void **state)
 	answers(&world.commands, "-OOM\r\n");
 	hears(asks(FETCH_STORE_LOGGED, ""), 200, "");
 	store_is_given_nothing(); /* before all is looked at again */
+	pass(5000);
+	store_is_given_text("0", FIRST "\n");
+	answers(&world.commands, ":1\r\n");
+	store_is_given_nothing();
+	pass(1200000); /* before it expires */
+	store_is_given_text("0", FIRST "\n");
+	answers(&world.commands, ":1\r\n");
+	store_is_given_nothing();
 	store_accepts();
 	asks(FETCH_STORE_LOGGED, "");
 	store_is_given_text("0", FIRST "\n");
@@ -735,15 +894,6 @@ static void denials_are_written(void **state)
 	}
 }
 
-static void store_announces(const char *text)
-{
-	at_end(mem_free) char *message =
-		mem_printf("*3\r\n$7\r\nmessage\r\n$6\r\np:news\r\n$%zu\r\n%s\r\n", strlen(text),
-			   text);
-
-	answers(&world.channel, message);
-}
-
 /* CLU-DENY-01: also without end, while the gateway does not listen: then they are read anew. */
 static void denials_of_others_are_told(void **state)
 {
@@ -758,6 +908,21 @@ static void denials_of_others_are_told(void **state)
 	store_announces("denial " DENIED "\t" BOB);
 	store_is_given_nothing();
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "denial " DENIED "\t" BOB "\n");
+	for (int i = 0; i < 20; i++) {
+		at_end(mem_free) char *one = mem_printf("denial " DENIED "\tsub\ti\t%d", i);
+
+		store_announces(one);
+	}
+	store_is_given_nothing();
+	for (int i = 0; i < 2; i++) {
+		size_t lines = 0;
+
+		asks(FETCH_STORE_WATCH, "");
+		TURN_UNTIL(is_answered());
+		for (size_t k = 0; k < world.body.len; k++)
+			lines += world.body.data[k] == '\n';
+		assert_int_equal(lines, i == 0 ? 16 : 4);
+	}
 	world.has_denials = true;
 	for (int i = 0; i < 80; i++) {
 		at_end(mem_free) char *many =
@@ -778,7 +943,8 @@ static void denials_of_others_are_told(void **state)
 static void denials_in_the_store_are_read(void **state)
 {
 	static const char *const odd[] = { "*0\r\n", "*2\r\n:1\r\n*0\r\n",
-					   "*2\r\n$1\r\n7\r\n$1\r\nx\r\n" };
+					   "*2\r\n$1\r\n7\r\n$1\r\nx\r\n",
+					   "*2\r\n$24\r\n111111111111111111111111\r\n*0\r\n" };
 	uint32_t id;
 
 	world.has_denials = true;
@@ -816,7 +982,10 @@ static void denials_in_the_store_are_read(void **state)
 	TURN_UNTIL(has_order(&world.commands));
 	assert_string_equal(word(&world.commands, 0), "HSCAN");
 	assert_string_equal(word(&world.commands, 2), "77");
-	answers(&world.commands, NO_DENIALS);
+	id = asks(FETCH_STORE_WATCH, "");
+	store_is_given_nothing();
+	answers(&world.commands, "*2\r\n$1\r\n0\r\n*2\r\n$26\r\n" BOB "\r\n$39\r\n" DENIED "\r\n");
+	hears(id, 200, "denial " DENIED "\t" BOB "\n");
 	store_is_given_nothing();
 }
 
@@ -831,6 +1000,10 @@ int main(void)
 		CASE(many_sessions_are_taken_over),
 		CASE(what_was_taken_is_not_yet_in_the_file),
 		CASE(what_is_taken_back_stays),
+		CASE(what_is_there_is_written_again),
+		CASE(an_emptied_store_is_written_anew),
+		CASE(a_silent_store_is_left),
+		CASE(odd_memory_is_not_written),
 		CASE(an_odd_store_is_left),
 		CASE(an_odd_gateway),
 		CASE(logs_are_copied),
@@ -840,7 +1013,6 @@ int main(void)
 		CASE(denials_in_the_store_are_read),
 	};
 
-	log_set_level(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
