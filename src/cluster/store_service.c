@@ -47,11 +47,11 @@ struct entry {
 	struct map_link link;
 	struct list all;
 	char id[DIGEST_TEXT];
-	uint64_t hash;       /* of its line, as it was written */
-	uint64_t written_ms; /* 0: it is to be written */
-	uint64_t taken_ms;   /* when it was taken over, until it is in the gateway's file; else 0 */
-	bool is_seen;        /* by the comparison that is under way */
-	bool is_lost;        /* another node has it, which the gateway is to be told */
+	uint64_t hash;     /* of its line, as it was written */
+	uint64_t due_ms;   /* when it is to be written again; 0: at once */
+	uint64_t taken_ms; /* when it was taken over, until it is in the gateway's file; else 0 */
+	bool is_seen;      /* by the comparison that is under way */
+	bool is_lost;      /* another node has it, which the gateway is to be told */
 };
 
 /* A question of the gateway for a session. */
@@ -462,11 +462,10 @@ static void take_line(struct store_service *service, struct slice text)
 	if (entry == NULL)
 		entry = add_entry(service, line.id);
 	entry->is_seen = true;
-	if (entry->written_ms != 0 && entry->hash == hash &&
-	    now_ms - entry->written_ms < service->life_ms / 3)
+	if (entry->hash == hash && now_ms < entry->due_ms)
 		return;
 	entry->hash = hash;
-	entry->written_ms = now_ms;
+	entry->due_ms = now_ms + service->life_ms / 3;
 	write_entry(service, entry, line.owner, text);
 }
 
@@ -515,7 +514,7 @@ static void compare(struct store_service *service)
 static void write_anew(struct store_service *service)
 {
 	LIST_FOREACH(node, &service->entries)
-		container_of(node, struct entry, all)->written_ms = 0;
+		container_of(node, struct entry, all)->due_ms = 0;
 	compare(service);
 }
 

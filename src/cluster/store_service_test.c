@@ -18,6 +18,7 @@
 #include "base/halves.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "cluster/log_copies.h"
 #include "cluster/redis.h"
 #include "io/ipc.h"
 #include "obs/log.h"
@@ -385,7 +386,8 @@ static void what_has_changed_is_written(void **state)
 	store_is_given(ID_A, LINE(ID_A, ",\"level\":\"error\""));
 	store_is_given(ID_B, LEG(ID_B));
 	store_is_given_nothing();
-	saves(LEG(ID_B));
+	/* One that is cut off names no server. */
+	saves("{\"id\":\"" ID_A "\",\"owner\":\"" ID_C "\",\"server\":\"main\n" LEG(ID_B));
 	TURN_UNTIL(has_order(&world.commands));
 	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
 	assert_string_equal(word(&world.commands, 3), "p:s:" ID_A);
@@ -438,6 +440,34 @@ static void what_others_have_is_told(void **state)
 	assert_string_equal(word(&world.commands, 8), ID_A);
 	answers(&world.commands, "$43\r\n" ID_A "\r\n");
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "lost " ID_A "\n");
+}
+
+/* What does not fit into one answer is told by the next. */
+static void many_are_lost(void **state)
+{
+	enum { ALL = 200 };
+	at_end(buf_fini) struct buf lines = { 0 };
+	size_t count = 0;
+
+	for (int i = 0; i < ALL; i++)
+		buf_printf(&lines, "{\"id\":\"%043d\"," OWNER "}\n", i);
+	keeps(buf_terminate(&lines));
+	store_accepts();
+	for (int i = 0; i < ALL; i++) {
+		at_end(mem_free) char *reply = mem_printf("$43\r\n%043d\r\n", i);
+
+		TURN_UNTIL(has_order(&world.commands));
+		answers(&world.commands, reply);
+	}
+	store_is_given_nothing();
+	for (int i = 0; i < 2; i++) {
+		asks(FETCH_STORE_WATCH, "");
+		TURN_UNTIL(is_answered());
+		assert_in_range(world.body.len, 1, STORE_LINES_BYTES_MAX + 64);
+		for (size_t k = 0; k < world.body.len; k++)
+			count += world.body.data[k] == '\n';
+	}
+	assert_int_equal(count, 1 + ALL); /* "up" */
 }
 
 /* A node that takes back what another one has taken keeps it, whatever it is told late. */
@@ -835,10 +865,10 @@ static void a_log_may_be_written_in_vain(void **state)
 	static struct stream_log *log, *other;
 	struct stream_log_owner owner;
 	struct stream_logs logs;
-	at_end(mem_free) char *text = mem_alloc(3600000);
+	at_end(mem_free) char *text = mem_alloc(LOG_COPY_BYTES_MAX);
 	uint32_t id;
 
-	memset(text, 'x', 3600000);
+	memset(text, 'x', LOG_COPY_BYTES_MAX);
 	stream_logs_open(&logs, world.streams, on_found, NULL);
 	stream_log_owner_init(&owner);
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
@@ -864,9 +894,16 @@ static void a_log_may_be_written_in_vain(void **state)
 	stream_log_append(&log, SLICE_LIT("x"), SLICE_LIT(""));
 	id = asks(FETCH_STORE_LOGGED, "");
 	store_is_given_text("55", "x\n");
-	stream_log_append(&log, slice_of(text, 3600000), SLICE_LIT(""));
+	/* As long as may be; then longer. */
+	stream_log_append(&log, slice_of(text, LOG_COPY_BYTES_MAX - 58), SLICE_LIT(""));
 	answers(&world.commands, ":1\r\n");
 	hears(id, 200, "");
+	id = asks(FETCH_STORE_LOGGED, "");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 8), "57");
+	answers(&world.commands, ":1\r\n");
+	hears(id, 200, "");
+	stream_log_append(&log, SLICE_LIT(""), SLICE_LIT(""));
 	id = asks(FETCH_STORE_LOGGED, "");
 	store_removes("p:e:" ID_A ":3");
 	hears(id, 200, "");
@@ -919,6 +956,31 @@ static void many_logs_are_copied(void **state)
 	answers(&world.commands, ":1\r\n");
 	store_removes("p:e:" ID_A ":1");
 	hears(world.last_id, 200, "");
+	stream_log_owner_fini(&owner);
+	stream_logs_fini(&logs);
+}
+
+/* Whatever is under way, it leaves nothing: by teardown. */
+static void a_gateway_may_end_at_any_time(void **state)
+{
+	static struct stream_log *log;
+	struct stream_log_owner owner;
+	struct stream_logs logs;
+
+	keeps(LINE(ID_A, ""));
+	stream_logs_open(&logs, world.streams, on_found, NULL);
+	stream_log_owner_init(&owner);
+	stream_log_new(&logs, &owner, &log);
+	stream_log_append(&log, SLICE_LIT(FIRST), SLICE_LIT(""));
+	store_accepts();
+	store_is_given(ID_A, LINE(ID_A, ""));
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	store_announces("denial 0001700000000000 1 18446744073709551615\tsub\ti\tx");
+	asks(FETCH_STORE_LOGGED, "");
+	TURN_UNTIL(has_order(&world.commands));
+	for (int i = 0; i < STORE_TAKING_MAX + 2; i++)
+		asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+	TURN_UNTIL(has_order(&world.commands));
 	stream_log_owner_fini(&owner);
 	stream_logs_fini(&logs);
 }
@@ -1001,6 +1063,7 @@ static void denials_in_the_store_are_read(void **state)
 {
 	static const char *const odd[] = { "*0\r\n", "*2\r\n:1\r\n*0\r\n",
 					   "*2\r\n$1\r\n7\r\n$1\r\nx\r\n",
+					   "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nx\r\n",
 					   "*2\r\n$24\r\n111111111111111111111111\r\n*0\r\n" };
 	uint32_t id;
 
@@ -1056,6 +1119,7 @@ int main(void)
 		CASE(a_session_is_taken_over),
 		CASE(many_sessions_are_taken_over),
 		CASE(what_was_taken_is_not_yet_in_the_file),
+		CASE(many_are_lost),
 		CASE(what_is_taken_back_stays),
 		CASE(what_is_there_is_written_again),
 		CASE(an_emptied_store_is_written_anew),
@@ -1066,6 +1130,7 @@ int main(void)
 		CASE(logs_are_copied),
 		CASE(a_log_may_be_written_in_vain),
 		CASE(many_logs_are_copied),
+		CASE(a_gateway_may_end_at_any_time),
 		CASE(denials_are_written),
 		CASE(denials_of_others_are_told),
 		CASE(denials_in_the_store_are_read),
