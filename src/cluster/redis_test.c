@@ -232,6 +232,23 @@ static void nobody_may_be_there(void **state)
 	world.listener = socket(AF_INET, SOCK_STREAM, 0);
 }
 
+/* A name may have several addresses, at one of which nobody is, or none. */
+static void names_are_resolved(void **state)
+{
+	at_end(mem_free) char *url = mem_printf("redis://localhost%s", strrchr(world.url, ':'));
+
+	world.conf.url = url;
+	begin();
+	connects();
+	redis_free(&world.redis);
+	world.conf.url = "redis://a-name-with-a-part-of-more-than-63-characters-0123456789"
+			 "0123456789.example";
+	begin();
+	TURN_UNTIL(world.failed == 1);
+	assert_string_not_equal(world.why, "");
+	assert_string_not_equal(world.why, strerror(0));
+}
+
 /* CLU-CONN-03 */
 static void it_says_who_it_is(void **state)
 {
@@ -438,10 +455,11 @@ static void a_store_may_not_speak_tls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(it_is_tried_again),     CASE(nobody_may_be_there),
-		CASE(it_says_who_it_is),     CASE(commands_have_replies),
-		CASE(a_store_may_be_silent), CASE(a_store_may_be_endless),
-		CASE(much_is_written),       CASE(a_store_may_not_speak_tls),
+		CASE(it_is_tried_again),         CASE(nobody_may_be_there),
+		CASE(names_are_resolved),        CASE(it_says_who_it_is),
+		CASE(commands_have_replies),     CASE(a_store_may_be_silent),
+		CASE(a_store_may_be_endless),    CASE(much_is_written),
+		CASE(a_store_may_not_speak_tls),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
