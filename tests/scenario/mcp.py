@@ -342,14 +342,14 @@ class SseClient:
     """A client of HTTP+SSE (2024-11-05): one stream for all that comes, POSTs that are answered with a status."""
 
     def __init__(self, scene, daemon, server="main", version=A, caps=None, initialized=True, path=None,
-                 extra=(), begin=True):
-        self.scene, self.daemon, self.server = scene, daemon, server
+                 extra=(), begin=True, token=None):
+        self.scene, self.daemon, self.server, self.token = scene, daemon, server, token
         self.address = daemon.address
         self.next_id = 100
         self.seen = []  # messages that nobody asked for yet
         self.conn = scene.conn(address=self.address)
         path = path or "/%s/sse" % server
-        self.conn.send(self.conn.head("GET", path, [("Accept", "text/event-stream")] + list(extra)))
+        self.conn.send(self.conn.head("GET", path, [("Accept", "text/event-stream")] + bearer(token) + list(extra)))
         self.response = self.conn.response()
         if self.response.status != 200:
             return
@@ -372,7 +372,7 @@ class SseClient:
 
     def post(self, body, headers=(("Content-Type", "application/json"),), uri=None):
         conn = self.scene.conn(address=self.address)
-        response = conn.request("POST", uri or self.uri, list(headers), encode(body))
+        response = conn.request("POST", uri or self.uri, list(headers) + bearer(self.token), encode(body))
         response.read()
         conn.close()
         return response
@@ -399,7 +399,7 @@ class SseClient:
     def again(self, *extra, event_id=True):
         """The GET of an EventSource that has lost its connection."""
         named = [("Last-Event-ID", self.last_id)] if event_id else []
-        other = SseClient(self.scene, self.daemon, self.server, begin=False, extra=named + list(extra))
+        other = SseClient(self.scene, self.daemon, self.server, begin=False, extra=named + list(extra), token=self.token)
         other.next_id = self.next_id
         return other
 

@@ -84,7 +84,7 @@ def run(options, child, scene):
     until = time.monotonic() + options.seconds
     with nodes_of.Store(scene) as store:
         nodes = nodes_of.Nodes(scene, store, "abc", servers=servers, config=dict(nodes_of.BEHIND, limits={"processes": 2000}))
-        with nodes_of.Proxy(scene, nodes) as proxy:
+        with nodes_of.HAProxy(scene, nodes) as proxy:
             harness.wait_for(proxy.serves, 20, "the proxy")
             listeners = [Listener(scene, proxy, n) for n in range(max(2, count // 10))]
             callers = listeners + [nodes_of.Caller(scene, proxy, n, "calls") for n in range(count)]

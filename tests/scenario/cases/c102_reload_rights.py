@@ -218,7 +218,7 @@ def but_for_changes(stream):
 def open_streams(t, token):
     """What tells of the end of each kind: a session's, one of HTTP+SSE, one of the modern era."""
     return [but_for_changes(stream) for stream in (
-        t.session(token=token).get().next, sse_end(t.sse(extra=mcp.bearer(token), begin=False)), listen_end(listen(t, token, {"toolsListChanged": True})))]
+        t.session(token=token).get().next, sse_end(t.sse(token=token, begin=False)), listen_end(listen(t, token, {"toolsListChanged": True})))]
 
 
 def nothing_ends(streams):

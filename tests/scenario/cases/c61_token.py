@@ -177,7 +177,7 @@ def session_belongs_to_its_principal(t):
 def http_sse_belongs_to_its_principal(t):
     """AUTH-SES-03: the address of HTTP+SSE is worth nothing without its owner's token."""
     eq(t.sse(begin=False).response.status, 401)
-    sse = t.sse(extra=mcp.bearer(ALICE), begin=False)
+    sse = t.sse(token=ALICE, begin=False)
     body = mcp.encode(mcp.request(1, "ping"))
     eq(post(t, [], body, path=sse.uri).status, 401)
     eq(post(t, [("Authorization", "Bearer " + BOB)], body, path=sse.uri).status, 404)
@@ -270,7 +270,7 @@ def streams_end_with_the_token(t):
     short = entry("alice", ALICE, expires=time.strftime("%Y-%m-%dT%H:%M:%SZ", end))
     daemon = t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [short, entry("alice", ALICE2)]}})
     s = t.session(token=ALICE, daemon=daemon)
-    sse = t.sse(extra=mcp.bearer(ALICE), daemon=daemon, begin=False)
+    sse = t.sse(token=ALICE, daemon=daemon, begin=False)
     listening = s.get()
     call = s.start_do(["sleep", 8 * harness.SLOW], ["text", "late"])
     body = message("subscriptions/listen", {"notifications": {}})

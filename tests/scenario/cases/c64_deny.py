@@ -95,7 +95,7 @@ def person_is_shut_out_at_once(t):
     first, second = t.session(token=alice), t.session(token=again)
     others = t.session(token=bob)
     streams = [first.get(), second.get()]
-    old = t.sse(extra=mcp.bearer(alice), begin=False)
+    old = t.sse(token=alice, begin=False)
     other_stream = others.get()
     pid = first.pid()
     call, kept = first.start_do(["sleep", 30], ["text", "x"]), others.start_do(["sleep", 2 * harness.SLOW], ["text", "kept"])
@@ -148,10 +148,11 @@ def one_token_of_many_on_one_stream(t):
     """AUTH-SES-07 AUTH-SES-04: on HTTP+SSE as well, what was sent with the denied token ends, and the rest goes on."""
     i = begin(t, SERVERS)
     bad, good = i.token(RESOURCE, jti="bad"), i.token(RESOURCE, jti="good")
-    c = t.sse(extra=mcp.bearer(good), begin=False)
+    c = t.sse(token=good, begin=False)
 
     def post(token, message, status=202):
-        eq(c.post(message, [("Content-Type", "application/json")] + mcp.bearer(token)).status, status, message)
+        c.token = token
+        eq(c.post(message).status, status, message)
 
     post(good, mcp.initialize(mcp.C))
     eq(c.next()["id"], 0)
@@ -355,7 +356,7 @@ def open_streams_are_asked_about_again(t):
     i.known = {alice: is_active("alice"), bob: is_active("bob")}
     s, other = t.session(token=alice), t.session(token=bob)
     streams = [s.get(), t.session(token=alice).get(), other.get()]
-    old = t.sse(extra=mcp.bearer(alice), begin=False)
+    old = t.sse(token=alice, begin=False)
     begun, before = time.monotonic(), i.questions.count(alice)
     wait_for(lambda: i.questions.count(alice) >= before + 3, 15, "three questions")
     took = time.monotonic() - begun

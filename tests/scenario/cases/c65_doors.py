@@ -96,7 +96,7 @@ class Way:
 
     def listen(self, server="main"):
         """A client of HTTP+SSE that has not begun a session."""
-        sse = self.t.sse(server, extra=mcp.bearer(self.token(server)), begin=False)
+        sse = self.t.sse(server, token=self.token(server), begin=False)
         return Place(self.t.daemon.address, sse.uri, sse=sse)
 
     def open(self, server="main", version=mcp.B, front=None):
@@ -536,6 +536,6 @@ def by_resuming_http_sse(t):
         eq(how(way), status, reason)
         way.permit()  # it is answered on the stream that is open
     old, way.marker = way.home.sse, "refused: nothing"
-    way.home.sse = old.again(*mcp.bearer(way.token()))
+    way.home.sse = old.again()
     eq((way.home.sse.response.status, old.next()), (200, None), "taken up by its owner")
     way.permit()

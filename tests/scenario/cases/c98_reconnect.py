@@ -286,9 +286,9 @@ def another_token_takes_it_up(t):
     eq(d.pid(), pid)
     eq(deny(t, issuer=i.url, jti="first")["sessions_ended"], 0)
     eq(d.pid(), pid, "it goes on")
-    eq(t.sse(begin=False, extra=mcp.bearer(first) + [("Last-Event-ID", d.last_id)]).response.status, 401)
+    eq(t.sse(begin=False, token=first, extra=[("Last-Event-ID", d.last_id)]).response.status, 401)
     stranger = i.token(RESOURCE, client_id="other")
-    eq(t.sse(begin=False, extra=mcp.bearer(stranger) + [("Last-Event-ID", d.last_id)]).response.status, 404, "another client of his")
+    eq(t.sse(begin=False, token=stranger, extra=[("Last-Event-ID", d.last_id)]).response.status, 404, "another client of his")
 
 
 @case(own=True, config=LONG, servers={"main": {"script": {}}})
