@@ -924,35 +924,41 @@ static void a_log_may_be_written_in_vain(void **state)
 /* CLU-SESS-04: no more than the store has answered for, and what is gone goes when all else is there. */
 static void many_logs_are_copied(void **state)
 {
-	static struct stream_log *many[4];
+	enum {
+		EACH = 256 * 1024,
+		FIRST_BYTES = sizeof(FIRST),
+		TEXT_BYTES = EACH - FIRST_BYTES - 1
+	};
+	static struct stream_log *many[5]; /* a fourth of what is sent at once each */
 	struct stream_log_owner owner;
 	struct stream_logs logs;
-	at_end(mem_free) char *text = mem_alloc(400001);
+	at_end(mem_free) char *text = mem_alloc(TEXT_BYTES + 1);
 
-	memset(text, 'x', 400000);
-	text[400000] = '\0';
+	memset(text, 'x', TEXT_BYTES);
+	text[TEXT_BYTES] = '\0';
 	stream_logs_open(&logs, world.streams, on_found, NULL);
 	stream_log_owner_init(&owner);
 	store_accepts();
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		at_end(mem_free) char *first = mem_printf("of " ID_A " 7 %d 1 9\n", i + 1);
 
 		stream_log_new(&logs, &owner, &many[i]);
 		stream_log_append(&many[i], slice_str(first), slice_str(text));
+		assert_int_equal(many[i]->size, EACH);
 	}
 	asks(FETCH_STORE_LOGGED, "");
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		TURN_UNTIL(has_order(&world.commands));
 	stream_log_free(&many[0]);
 	for (int i = 0; i < 50; i++) {
 		turn();
 		assert_false(has_order(&world.commands));
 	}
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		answers(&world.commands, ":1\r\n");
 	TURN_UNTIL(has_order(&world.commands));
-	assert_string_equal(word(&world.commands, 5), "p:e:" ID_A ":4");
+	assert_string_equal(word(&world.commands, 5), "p:e:" ID_A ":5");
 	answers(&world.commands, ":1\r\n");
 	store_removes("p:e:" ID_A ":1");
 	hears(world.last_id, 200, "");
@@ -1061,9 +1067,11 @@ static void denials_of_others_are_told(void **state)
 /* CLU-DENY-01: those that were there before, as fast as the gateway takes them; what has expired goes. */
 static void denials_in_the_store_are_read(void **state)
 {
-	static const char *const odd[] = { "*0\r\n", "*2\r\n:1\r\n*0\r\n",
+	static const char *const odd[] = { "*0\r\n",
+					   "*2\r\n:1\r\n*0\r\n",
 					   "*2\r\n$1\r\n7\r\n$1\r\nx\r\n",
 					   "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nx\r\n",
+					   "-NOPERM no\r\n",
 					   "*2\r\n$24\r\n111111111111111111111111\r\n*0\r\n" };
 	uint32_t id;
 
@@ -1076,6 +1084,7 @@ static void denials_in_the_store_are_read(void **state)
 		answers(&world.commands, odd[i]);
 		store_is_given_nothing();
 	}
+	assert_int_equal(count_logged("NOPERM"), 1);
 	store_accepts();
 	TURN_UNTIL(has_order(&world.commands));
 	assert_string_equal(word(&world.commands, 2), "0");
