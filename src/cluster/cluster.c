@@ -12,6 +12,8 @@
 #include "obs/log.h"
 #include "router/router.h"
 
+#define NOT_REACHED "it has not been reached yet"
+
 /* ---- what is kept ---- */
 
 static void start_saved(struct cluster *cluster)
@@ -218,7 +220,7 @@ static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *
 void cluster_connect(struct cluster *cluster, int fd)
 {
 	CHECK(cluster->client != NULL);
-	set_down(cluster, false, SLICE_LIT("it has not been reached yet"));
+	set_down(cluster, false, SLICE_LIT(NOT_REACHED));
 	fetch_client_connect(cluster->client, fd);
 }
 
@@ -333,7 +335,8 @@ void cluster_ask_cancel(struct cluster_ask *ask)
 void cluster_init(struct cluster *cluster, struct router *router, const char *node,
 		  cluster_denials_fn *on_denials)
 {
-	*cluster = (struct cluster){ .router = router, .on_denials = on_denials };
+	*cluster =
+		(struct cluster){ .router = router, .on_denials = on_denials, .why = NOT_REACHED };
 	list_init(&cluster->asking);
 	if (node == NULL)
 		return;
@@ -347,7 +350,6 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 	router->kept_sessions.logs.on_change = on_logs_change;
 	router->sessions.deny_list.is_shared = true;
 	cluster->client = fetch_client_new(router->loop);
-	set_down(cluster, false, SLICE_LIT("it has not been reached yet"));
 	session_table_name(&router->sessions.table, cluster->node);
 	router->kept_sessions.cluster = cluster;
 	router->kept_sessions.on_saved = on_saved;

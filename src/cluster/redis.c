@@ -110,7 +110,6 @@ static void redis_lose(struct redis *redis, const char *why)
 	snprintf(redis->why, sizeof(redis->why), "%s", why);
 	redis_close(redis);
 	redis_set_state(redis, REDIS_WAITING);
-	timer_stop(&redis->timer);
 	timer_start(redis->loop, &redis->timer, redis->retry_ms);
 	redis->retry_ms =
 		redis->retry_ms * 2 < REDIS_RETRY_MAX_MS ? redis->retry_ms * 2 : REDIS_RETRY_MAX_MS;
@@ -304,7 +303,7 @@ static bool take_replies(struct redis *redis)
 		take_reply(redis, reply);
 		freeReplyObject(reply);
 	}
-	if (redis->state >= REDIS_GREETING && redis->reply_bytes > REDIS_REPLY_BYTES_MAX) {
+	if (redis->reply_bytes > REDIS_REPLY_BYTES_MAX) {
 		redis_lose(redis, "its reply is too long");
 		return false;
 	}

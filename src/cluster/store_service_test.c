@@ -517,6 +517,10 @@ static void a_session_is_taken_over(void **state)
 		{ "-NOPERM no\r\n", 503, "", "" },
 	};
 
+	static const size_t logs[] = { 3700000, 3700000, 100000 }; /* the second does not fit */
+	at_end(buf_fini) struct buf reply = { 0 };
+
+	buf_append_str(&reply, "*5\r\n$1\r\nb\r\n$5\r\nline1\r\n");
 	hears(asks(FETCH_STORE_TAKE, OWNER "\n" ID_A), 503, "");
 	assert_string_equal(world.error, "it has not been reached yet");
 	store_accepts();
@@ -539,6 +543,19 @@ static void a_session_is_taken_over(void **state)
 		hears(id, rows[i].status, rows[i].body);
 		assert_string_equal(world.etag, rows[i].node);
 	}
+	for (size_t i = 0; i < ARRAY_LEN(logs); i++)
+		buf_printf(&reply, "$%zu\r\n%0*d\r\n", logs[i], (int)logs[i], 0);
+	asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
+	TURN_UNTIL(has_order(&world.commands));
+	while (reply.len > 0) {
+		ssize_t n = send(world.commands.fd, reply.data, reply.len, MSG_DONTWAIT);
+
+		buf_consume(&reply, n > 0 ? (size_t)n : 0);
+		turn();
+	}
+	TURN_UNTIL(is_answered());
+	assert_int_equal(world.status, 200);
+	assert_int_equal(world.body.len, strlen("line1\nlog 3700000\nlog 100000\n") + 3800000);
 	asks(FETCH_STORE_TAKE, OWNER "\n" ID_A);
 	TURN_UNTIL(has_order(&world.commands));
 	end_close(&world.commands);
