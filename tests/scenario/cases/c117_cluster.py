@@ -850,3 +850,27 @@ def every_node_may_go(t):
 def every_node_may_go_behind_nginx(t):
     """CLU-SESS-01: the same with nginx as shipped."""
     each_node_goes(t, Nginx)
+
+
+class QuickHAProxy(HAProxy):
+    replaced = HAProxy.replaced + (("tcp-ut 20s", "tcp-ut 2s"), ("srvtcpka-idle 10s", "srvtcpka-idle 1s"), ("srvtcpka-intvl 5s", "srvtcpka-intvl 1s"))
+
+
+@case(daemon=False, deadline=60)
+def streams_of_a_machine_that_is_gone_end(t):
+    """CLU-SESS-01: HAProxy as shipped, but for times; nobody says that it is gone, and its clients would wait for an hour."""
+    with DistantStore(t) as store:
+        nodes = Nodes(t, store, "bc", config=BEHIND, plaintext=True)
+        here = {"listen": [{"address": store.host + ":0", "plaintext": True}], "hosts": ["127.0.0.1"]}
+        nodes.all["a"] = t.start(nodes.servers, dict(BEHIND, **here, cluster={"node": "a", "store": store.url, "plaintext": True}),
+                                 prefix=["ip", "netns", "exec", store.net])
+        with QuickHAProxy(t, nodes) as proxy:
+            wait_for(proxy.serves, 10, "the proxy")
+            s = next(s for s in (t.session(daemon=proxy, token="token-%d" % n) for n in range(8)) if s.id.startswith("a."))
+            stream, call = s.get(), s.start_do(["progress", 1], ["sleep", 60], token="t")
+            eq(call.next()["params"]["progress"], 1)
+            store.part()
+            for waits in (stream, call):
+                with contextlib.suppress(wire.ProtocolError, ConnectionError):
+                    eq(waits.next(8), None)
+            nodes.kill("a")
