@@ -324,8 +324,6 @@ static bool is_whole(const struct found *found, uint32_t first, size_t size, uin
 	uint32_t page = first;
 	size_t count = 0;
 
-	if (size == 0 || size > STREAM_LOG_BYTES_MAX)
-		return false;
 	while (page < file->used && found->uses[page] == PAGE_UNSEEN) {
 		found->uses[page] = PAGE_LOOKED_AT;
 		*last_r = page;

@@ -186,6 +186,61 @@ static void text_is_replaced(void **state)
 	next_ends();
 }
 
+/* Logs that have no stream here. */
+static void logs_may_have_no_stream(void **state)
+{
+	at_end(buf_fini) struct buf text = { 0 };
+
+	stream_log_add(&logs, &owners[0], SLICE_LIT("one\n"));
+	stream_log_add(&logs, &owners[0], SLICE_LIT("two\n"));
+	next_finds("one\n|two\n|");
+	assert_true(stream_log_take(&next.owner, &text));
+	assert_string_equal(buf_terminate(&text), "one\n");
+	assert_true(stream_log_take(&next.owner, &text));
+	assert_string_equal(buf_terminate(&text), "one\ntwo\n");
+	assert_false(stream_log_take(&next.owner, &text));
+	next_ends();
+}
+
+/* A process that ends for good leaves what it has, and changes nothing more. */
+static void all_may_be_left(void **state)
+{
+	static struct stream_log *log, *gone;
+
+	stream_log_new(&logs, &owners[0], &log);
+	append(&log, "one");
+	stream_log_new(&logs, &owners[0], &gone);
+	append(&gone, "gone");
+	stream_log_free(&gone);
+	logs.is_left = true;
+	append(&log, "two");
+	stream_log_replace(&log, SLICE_LIT("other\n"));
+	stream_log_new(&logs, &owners[0], &gone);
+	assert_null(gone);
+	stream_log_owner_fini(&owners[0]);
+	assert_null(log);
+	stream_logs_fini(&logs);
+	next_finds("one.\n|");
+	next_ends();
+}
+
+/* A file of another form is none, whatever else is in it. */
+static void another_form_is_not_read(void **state)
+{
+	static struct stream_log *log;
+
+	logs.file->form = 7;
+	logs.file->used = 2;
+	logs.file->marks[0] = logs.file->marks[1] = UINT64_C(1) << 32 | 5;
+	next_finds("");
+	stream_log_new(&next.logs, &next.owner, &log);
+	stream_log_append(&log, SLICE_LIT("one"), SLICE_LIT(""));
+	assert_int_equal(logs.file->form, STREAM_LOG_FORM);
+	assert_int_equal(logs.file->used, 1);
+	assert_int_equal(logs.file->marks[1], 0);
+	next_ends();
+}
+
 /* Whoever has most gives way, with his oldest: others lose nothing. */
 static void whoever_has_most_gives_way(void **state)
 {
@@ -211,6 +266,19 @@ static void whoever_has_most_gives_way(void **state)
 	assert_in_range(held, 50, 64);
 	append(&small, "more");
 	assert_non_null(small);
+	/* The one that grows may be the oldest of whoever has most. */
+	stream_log_owner_fini(&owners[0]);
+	stream_log_new(&logs, &owners[0], &first);
+	stream_log_new(&logs, &owners[0], &more[0]);
+	for (size_t i = 0; i < 31; i++) {
+		stream_log_append(&first, slice_of(much, sizeof(much)), SLICE_LIT(""));
+		stream_log_append(&more[0], slice_of(much, sizeof(much)), SLICE_LIT(""));
+	}
+	stream_log_append(&small, slice_of(much, sizeof(much)), SLICE_LIT(""));
+	assert_non_null(first);
+	stream_log_append(&first, slice_of(much, sizeof(much) - 100), SLICE_LIT(""));
+	assert_null(first);
+	assert_non_null(more[0]);
 	/* One alone that is too much. */
 	stream_log_free(&small);
 	stream_log_new(&logs, &owners[1], &small);
@@ -289,6 +357,8 @@ static void file_is_not_believed(void **state)
 					   65537,
 					   UINT32_MAX,
 					   UINT64_C(7) << 32 | 2048,
+					   UINT64_C(9) << 32,
+					   UINT64_C(9) << 32 | (STREAM_LOG_BYTES_MAX + 1),
 					   UINT64_C(0xffffffff) << 32 | 1024,
 					   UINT64_MAX };
 	unsigned int seed = 20261128;
@@ -299,12 +369,16 @@ static void file_is_not_believed(void **state)
 
 		logs.file->form = STREAM_LOG_FORM;
 		logs.file->used =
-			(uint32_t)(round % 50 == 0 ? values[(size_t)rand_r(&seed) % 14] : 8);
+			(uint32_t)(round % 50 == 0 ?
+					   values[(size_t)rand_r(&seed) % ARRAY_LEN(values)] :
+					   8);
 		for (size_t i = 0; i < 8; i++) {
 			logs.file->marks[i] = values[(size_t)rand_r(&seed) % ARRAY_LEN(values)];
-			logs.file->next[i] = rand_r(&seed) % 8 == 0 ?
-						     (uint32_t)values[(size_t)rand_r(&seed) % 14] :
-						     (uint32_t)(rand_r(&seed) % 8);
+			logs.file->next[i] =
+				rand_r(&seed) % 8 == 0 ?
+					(uint32_t)
+						values[(size_t)rand_r(&seed) % ARRAY_LEN(values)] :
+					(uint32_t)(rand_r(&seed) % 8);
 		}
 		next.refuses = round % 7 == 0;
 		next_opens();
@@ -314,6 +388,7 @@ static void file_is_not_believed(void **state)
 			log = container_of(node, struct stream_log, link);
 			stream_log_read(log, &text);
 			assert_int_equal(text.len, log->size);
+			assert_int_not_equal(log->size, 0);
 			pages += log->pages;
 		}
 		assert_int_equal(pages, next.owner.pages);
@@ -326,6 +401,24 @@ static void file_is_not_believed(void **state)
 	memset(logs.file, 0, 1024);
 	next_finds("");
 	next_ends();
+}
+
+/* Whoever only reads is not led out of the file. */
+static void a_reader_does_not_believe_it(void **state)
+{
+	static const uint32_t odd[] = { STREAM_LOG_PAGES, UINT32_MAX };
+	at_end(buf_fini) struct buf text = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		text.len = 0;
+		logs.file->marks[3] = UINT64_C(1) << 32 | (2 * STREAM_LOG_PAGE_BYTES);
+		logs.file->next[3] = odd[i];
+		assert_true(stream_log_file_read(logs.file, 3, 0, &text) > 0);
+		assert_int_equal(text.len, STREAM_LOG_PAGE_BYTES);
+	}
+	logs.file->marks[3] = UINT64_C(1) << 32 | (STREAM_LOG_BYTES_MAX + 1);
+	assert_int_equal(stream_log_file_read(logs.file, 3, 0, &text), 0);
+	assert_int_equal(text.len, STREAM_LOG_PAGE_BYTES);
 }
 
 /* If there is no file, streams have no logs. */
@@ -369,6 +462,10 @@ int main(void)
 		CASE(what_was_appended_is_found),
 		CASE(pages_are_joined),
 		CASE(text_is_replaced),
+		CASE(logs_may_have_no_stream),
+		CASE(all_may_be_left),
+		CASE(another_form_is_not_read),
+		CASE(a_reader_does_not_believe_it),
 		CASE(whoever_has_most_gives_way),
 		CASE(killed_at_any_moment),
 		CASE(file_is_not_believed),
