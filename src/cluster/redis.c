@@ -262,8 +262,8 @@ static void take_reply(struct redis *redis, const redisReply *reply)
 
 	CHECK(redis->state >= REDIS_GREETING);
 	/* While subscribed: ["message", channel, text]. */
-	if (redis->state == REDIS_READY && reply->type == REDIS_REPLY_ARRAY &&
-	    redis->conf->channel != NULL && reply->elements == 3 &&
+	if (reply->type == REDIS_REPLY_ARRAY && redis->conf->channel != NULL &&
+	    reply->elements == 3 &&
 	    slice_is_equal(redis_text(reply->element[0]), SLICE_LIT("message"))) {
 		redis->ops->on_message(redis->arg, redis_text(reply->element[2]));
 		return;

@@ -1006,12 +1006,12 @@ struct store_service *store_service_new(struct loop *loop, const struct store_se
 	service->channel_conf.channel = service->channel;
 	service->commands = redis_new(loop, &service->command_conf, &command_ops, service);
 	service->announcements = redis_new(loop, &service->channel_conf, &channel_ops, service);
+	service->copies.arg = service;
 	service->copies.node = cluster->node;
 	service->copies.prefix = cluster->prefix;
 	service->copies.life_ms = service->life_ms;
 	service->copies.redis = service->commands;
 	service->copies.on_reply = on_log_reply;
-	service->copies.arg = service;
 	ipc_channel_init(&service->wire, loop, &wire_ops);
 	service->wire.unsent_bytes_max = UNSENT_BYTES_MAX;
 	ipc_channel_open(&service->wire, fd);

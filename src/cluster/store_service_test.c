@@ -392,8 +392,9 @@ static void what_has_changed_is_written(void **state)
 	assert_non_null(strstr(word(&world.commands, 1), "DEL"));
 	assert_string_equal(word(&world.commands, 3), "p:s:" ID_A);
 	answers(&world.commands, ":1\r\n");
+	asks(FETCH_STORE_WATCH, "");
 	end_close(&world.commands);
-	hears(asks(FETCH_STORE_WATCH, ""), 200, "down it has closed the connection\n");
+	hears(world.last_id, 200, "down it has closed the connection\n");
 	keeps(LEG(ID_B) LINE(ID_A, ""));
 	hears(asks(FETCH_STORE_SAVED, ID_B " "), 503, "");
 	end_close(&world.channel);
@@ -681,6 +682,18 @@ static void an_emptied_store_is_written_anew(void **state)
 	store_is_given(ID_A, LINE(ID_A, ""));
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
 	store_is_given_nothing();
+	/* What is said too late is of a connection that is not used. */
+	world.since = "";
+	pass(5000);
+	store_is_given_nothing();
+	end_close(&world.channel);
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "down it has closed the connection\n");
+	asks(FETCH_STORE_WATCH, "");
+	answers(&world.commands, "$3\r\n3.5\r\n");
+	for (int k = 0; k < 50; k++) {
+		turn();
+		assert_false(has_order(&world.commands) || is_answered());
+	}
 }
 
 /* CLU-CONN-02: what waits for it is told that it is away. */
