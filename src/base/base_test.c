@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/tally.h"
 #include "base/text.h"
 #include "base/unit_test.h"
 
@@ -151,6 +152,45 @@ static void test_map_keeps_entries_of_one_key(void **state)
 		if (is_there[i])
 			map_remove_link(&map, &entries[i]);
 	assert_null(map.slots);
+}
+
+static unsigned int counted;
+
+static void on_counted(struct tally *tally)
+{
+	counted++;
+}
+
+static void test_tally_is_told_once(void **state)
+{
+	struct tally tally;
+	uint64_t key, amount;
+
+	tally_init(&tally, NULL);
+	tally_add(&tally, 1, 5); /* nobody wants to know */
+	assert_false(tally_take(&tally, &key, &amount));
+	tally.on_counted = on_counted;
+	tally_add(&tally, 1, 5);
+	tally_add(&tally, 2, 7);
+	tally_add(&tally, 1, 3);
+	assert_int_equal(counted, 3);
+	assert_true(tally_take(&tally, &key, &amount));
+	assert_true(key == 1 && amount == 8);
+	tally_reset(&tally, 2);
+	tally_add(&tally, 2, 1);
+	assert_true(tally_take(&tally, &key, &amount));
+	assert_true(key == 2 && amount == 1);
+	assert_false(tally_take(&tally, &key, &amount));
+	for (uint64_t i = 0; i <= TALLY_KEYS_MAX; i++)
+		tally_add(&tally, i, 1);
+	tally_add(&tally, 0, 1);
+	assert_true(tally_take(&tally, &key, &amount));
+	assert_true(key == 0 && amount == 2);
+	for (amount = 1; tally_take(&tally, &key, &amount); amount = 1)
+		assert_int_not_equal(key, TALLY_KEYS_MAX);
+	tally_add(&tally, 1, 1);
+	tally_fini(&tally);
+	assert_null(tally.by_key.slots);
 }
 
 static void test_list_order_and_splice(void **state)
@@ -496,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_slice_cut_and_trim),
 		cmocka_unit_test(test_map_agrees_with_an_array),
 		cmocka_unit_test(test_map_keeps_entries_of_one_key),
+		cmocka_unit_test(test_tally_is_told_once),
 		cmocka_unit_test(test_list_order_and_splice),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_hex_is_written),

@@ -14,6 +14,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/random.c src/base/random.h \
 	src/base/ranking.c src/base/ranking.h \
 	src/base/slice.h \
+	src/base/tally.c src/base/tally.h \
 	src/base/text.c src/base/text.h \
 	src/base/unicode.c src/base/unicode.h
 check_PROGRAMS += src/base/base_test src/base/heap_test src/base/mem_test src/base/unicode_test

@@ -137,6 +137,82 @@ static bool take_denial(struct cluster *cluster, struct slice line)
 	return denial != NULL;
 }
 
+/* ---- what all count together ---- */
+
+/*
+ * Approximate, and never waited for: what is lost on the way, or while the store cannot be reached, counts at its own
+ * node alone. CLU-RATE-01
+ */
+
+#define COUNTING_MS 200
+
+static const struct slice count_words[] = {
+	[CLUSTER_RATES] = SLICE("rate"),
+	[CLUSTER_FAILURES] = SLICE("failures"),
+};
+
+static void on_counted(struct tally *tally)
+{
+	struct cluster *cluster = tally->arg;
+
+	if (!timer_is_running(&cluster->counting))
+		timer_start(cluster->router->loop, &cluster->counting, COUNTING_MS);
+}
+
+void cluster_share(struct cluster *cluster, enum cluster_count kind, struct tally *tally)
+{
+	CHECK(cluster->client != NULL && cluster->tallies[kind] == NULL);
+	cluster->tallies[kind] = tally;
+	tally->on_counted = on_counted;
+	tally->arg = cluster;
+}
+
+static void append_count(struct buf *out, struct slice word, uint64_t key, uint64_t amount)
+{
+	buf_append_slice(out, word);
+	buf_append_char(out, ' ');
+	buf_append_u64(out, key);
+	buf_append_char(out, ' ');
+	buf_append_u64(out, amount);
+	buf_append_char(out, '\n');
+}
+
+static void on_counting(struct timer *timer)
+{
+	struct cluster *cluster = container_of(timer, struct cluster, counting);
+	at_end(buf_fini) struct buf lines = { 0 };
+	uint64_t key, amount;
+
+	if (inquiry_is_running(&cluster->count)) {
+		timer_start(cluster->router->loop, timer, COUNTING_MS);
+		return;
+	}
+	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
+		while (lines.len <= STORE_LINES_BYTES_MAX && cluster->tallies[kind] != NULL &&
+		       tally_take(cluster->tallies[kind], &key, &amount))
+			append_count(&lines, count_words[kind], key, amount);
+	if (cluster->is_up)
+		inquiry_start(cluster->client, &cluster->count, FETCH_STORE_COUNT, 0, NULL,
+			      buf_slice(&lines));
+	if (lines.len > STORE_LINES_BYTES_MAX) /* there may be more */
+		timer_start(cluster->router->loop, timer, COUNTING_MS);
+}
+
+/* Whoever answers next. */
+static void on_count_answer(not_used struct inquiry *inquiry,
+			    not_used const struct fetch_answer *answer)
+{
+}
+
+static void take_count(struct tally *tally, struct slice line)
+{
+	uint64_t key, amount;
+
+	if (tally != NULL && text_parse_u64(slice_cut(&line, ' '), &key) == 0 &&
+	    text_parse_u64(line, &amount) == 0)
+		tally->on_told(tally, key, amount);
+}
+
 /* ---- what the store says by itself ---- */
 
 static void start_watch(struct cluster *cluster)
@@ -199,6 +275,9 @@ static bool take_news(struct cluster *cluster, struct slice line)
 	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
 		return take_denial(cluster, line);
 	}
+	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
+		if (slice_is_equal(word, count_words[kind]))
+			take_count(cluster->tallies[kind], line);
 	return false;
 }
 
@@ -346,10 +425,13 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 	cluster->watch.on_done = on_watch_answer;
 	cluster->deny.on_done = on_deny_answer;
 	cluster->logged.on_done = on_logged_answer;
+	cluster->count.on_done = on_count_answer;
+	timer_init(&cluster->counting, on_counting);
 	timer_init(&cluster->logging, on_logging);
 	router->kept_sessions.logs.on_change = on_logs_change;
 	router->sessions.deny_list.is_shared = true;
 	cluster->client = fetch_client_new(router->loop);
+	cluster_share(cluster, CLUSTER_RATES, &router->rates.shared);
 	session_table_name(&router->sessions.table, cluster->node);
 	router->kept_sessions.cluster = cluster;
 	router->kept_sessions.on_saved = on_saved;
@@ -363,6 +445,10 @@ void cluster_fini(struct cluster *cluster)
 		return;
 	cluster->router->kept_sessions.on_saved = NULL;
 	cluster->router->kept_sessions.logs.on_change = NULL;
+	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
+		if (cluster->tallies[kind] != NULL)
+			cluster->tallies[kind]->on_counted = NULL;
+	timer_stop(&cluster->counting);
 	timer_stop(&cluster->logging);
 	fetch_client_free(&cluster->client);
 }

@@ -13,6 +13,7 @@
 #include "auth/fetch_client.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/tally.h"
 #include "base/slice.h"
 #include "io/loop.h"
 #include "router/digest.h"
@@ -30,6 +31,9 @@ struct server;
 
 typedef void cluster_denials_fn(void);
 
+/* What the nodes count together. */
+enum cluster_count { CLUSTER_RATES, CLUSTER_FAILURES, CLUSTER_COUNT_KINDS };
+
 struct cluster {
 	struct router *router;
 	struct fetch_client *client; /* NULL: there is no cluster */
@@ -40,6 +44,9 @@ struct cluster {
 	struct timer logging; /* changes of logs within this time are told together */
 	struct inquiry watch;
 	struct inquiry deny;
+	struct inquiry count;
+	struct timer counting; /* what is counted within this time is told together */
+	struct tally *tallies[CLUSTER_COUNT_KINDS];
 	cluster_denials_fn *on_denials;
 	struct list asking; /* struct cluster_ask */
 	size_t asking_count;
@@ -63,6 +70,8 @@ void cluster_init(struct cluster *cluster, struct router *router, const char *no
 void cluster_fini(struct cluster *cluster);
 /* Whether the store, which can be reached, still has to get something of what is kept. */
 bool cluster_is_busy(const struct cluster *cluster);
+/* The other nodes are told what is counted here, until cluster_fini, and this one what they count. Rates are shared from the beginning. */
+void cluster_share(struct cluster *cluster, enum cluster_count kind, struct tally *tally);
 /* A new mcpgated-store runs: takes ownership of the descriptor. */
 void cluster_connect(struct cluster *cluster, int fd);
 /* The operator has changed the list of denials: tells the other nodes, as soon as the store can be reached. */

@@ -310,6 +310,54 @@ static void orders_of_others_may_be_too_many(void **state)
 	assert_int_equal(count(FETCH_STORE_DENY), 0);
 }
 
+/* ---- what all count together ---- */
+
+/* CLU-RATE-01: what comes together is told together; nothing while the store is away. */
+static void counts_are_told(void **state)
+{
+	struct tally *rates = &router.rates.shared;
+
+	tally_add(rates, 1, 5);
+	pass(200);
+	assert_int_equal(count(FETCH_STORE_COUNT), 0);
+	comes_up();
+	tally_add(rates, 2, 7);
+	tally_add(rates, 2, 1);
+	pass(199);
+	assert_int_equal(count(FETCH_STORE_COUNT), 0);
+	pass(1);
+	is_asked(FETCH_STORE_COUNT, "rate 2 8\n");
+	tally_add(rates, 3, 1);
+	pass(200);
+	assert_int_equal(count(FETCH_STORE_COUNT), 0);
+	answers(FETCH_STORE_COUNT, 503, SLICE_LIT(""), "");
+	pass(200);
+	is_asked(FETCH_STORE_COUNT, "rate 3 1\n");
+	answers(FETCH_STORE_COUNT, 200, SLICE_LIT(""), "");
+	for (uint64_t i = 0; i < TALLY_KEYS_MAX; i++)
+		tally_add(rates, UINT64_MAX - i, 1);
+	for (size_t n = 0; n < TALLY_KEYS_MAX;) {
+		pass(200);
+		assert_int_equal(count(FETCH_STORE_COUNT), 1);
+		assert_in_range(asked[FETCH_STORE_COUNT].text.len, 1, STORE_LINES_BYTES_MAX + 64);
+		for (size_t i = 0; i < asked[FETCH_STORE_COUNT].text.len; i++)
+			n += asked[FETCH_STORE_COUNT].text.data[i] == '\n';
+		answers(FETCH_STORE_COUNT, 200, SLICE_LIT(""), "");
+	}
+}
+
+/* CLU-RATE-01 */
+static void counts_of_others_count(void **state)
+{
+	const struct rate_rule rule = { .calls = 10, .per_ms = 1000 };
+
+	comes_up();
+	says_news("rate 7 1000000\nrate x 1\nrate 8\nrate 9 -1\nfailures 7 1\nrates 6 1000000\n");
+	assert_int_equal(router.rates.count, 1);
+	assert_int_not_equal(rate_wait(&router.rates, 7, &rule, 1, clock_now_ms()), 0);
+	assert_int_equal(rate_wait(&router.rates, 6, &rule, 1, clock_now_ms()), 0);
+}
+
 /* ---- sessions of others ---- */
 
 static void on_done(struct cluster_ask *ask, bool is_known)
@@ -521,6 +569,8 @@ int main(void)
 		CASE(orders_are_told),
 		CASE(orders_of_others_hold),
 		CASE(orders_of_others_may_be_too_many),
+		CASE(counts_are_told),
+		CASE(counts_of_others_count),
 		CASE(sessions_are_asked_for),
 		CASE(sessions_are_not_asked_for),
 		CASE(what_another_node_takes_is_lost),

@@ -40,6 +40,8 @@
 #define DENIALS_BYTES_MAX \
 	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
 #define DENIALS_SCANNED "100"
+#define COUNTS_BYTES_MAX (64 * 1024) /* that wait for the gateway; further ones are left out */
+#define COUNT_LINE_MAX 64
 #define REFRESH_MS 5000
 
 /* A session or leg of this node, as it is in the store, or is to be. */
@@ -88,7 +90,7 @@ struct store_service {
 	struct redis_conf command_conf, channel_conf;
 	struct redis *commands, *announcements;
 	char *channel, *since, *denials_key; /* PREFIX:news, PREFIX:since, PREFIX:denials */
-	struct buf denials;                  /* lines for the gateway */
+	struct buf denials, counts;          /* lines for the gateway */
 	bool is_scanning;                    /* the denials of the store */
 	bool must_scan;                      /* from the beginning, or from `cursor` */
 	char cursor[24];
@@ -151,6 +153,17 @@ static void append_denials(struct store_service *service, struct buf *lines)
 	buf_consume(&service->denials, service->denials.len - rest.n);
 }
 
+static void append_counts(struct store_service *service, struct buf *lines)
+{
+	struct slice rest = buf_slice(&service->counts);
+
+	while (rest.n > 0 && lines->len <= STORE_LINES_BYTES_MAX) {
+		buf_append_slice(lines, slice_cut(&rest, '\n'));
+		buf_append_char(lines, '\n');
+	}
+	buf_consume(&service->counts, service->counts.len - rest.n);
+}
+
 static void tell_news(struct store_service *service)
 {
 	at_end(buf_fini) struct buf lines = { 0 };
@@ -172,6 +185,7 @@ static void tell_news(struct store_service *service)
 		buf_printf(&lines, "lost %.*s\n", DIGEST_TEXT, entry->id);
 	}
 	append_denials(service, &lines);
+	append_counts(service, &lines);
 	if (lines.len > 0) {
 		service->watch = 0;
 		answer(service, id, 200, "", buf_slice(&lines), slice_of(NULL, 0));
@@ -873,6 +887,23 @@ static void ask_who_has(struct store_service *service, struct slice id)
 			  4, on_written, service);
 }
 
+/* Of another node. The gateway gets nothing from them but counts. */
+static void take_counts(struct store_service *service, struct slice lines)
+{
+	if (slice_is_equal(slice_cut(&lines, '\n'), slice_str(service->conf->node)))
+		return;
+	while (lines.n > 0 && service->counts.len <= COUNTS_BYTES_MAX) {
+		struct slice line = slice_cut(&lines, '\n');
+
+		if (line.n > COUNT_LINE_MAX || (!slice_has_prefix(line, SLICE_LIT("rate ")) &&
+						!slice_has_prefix(line, SLICE_LIT("failures "))))
+			continue;
+		buf_append_slice(&service->counts, line);
+		buf_append_char(&service->counts, '\n');
+	}
+	tell_news(service);
+}
+
 static void on_announced(void *arg, struct slice message)
 {
 	struct store_service *service = arg;
@@ -889,6 +920,8 @@ static void on_announced(void *arg, struct slice message)
 		else
 			take_denial(service, value, message);
 		tell_news(service);
+	} else if (slice_is_equal(word, SLICE_LIT("counts"))) {
+		take_counts(service, message);
 	}
 }
 
@@ -901,6 +934,25 @@ static const struct redis_ops channel_ops = { .on_ready = on_ready,
 					      .on_message = on_announced };
 
 /* ---- being asked ---- */
+
+static void on_told(void *arg, const redisReply *reply)
+{
+	note_refusal(arg, reply);
+}
+
+static void tell_counts(struct store_service *service, struct slice lines)
+{
+	at_end(buf_fini) struct buf message = { 0 };
+
+	if (!service->is_up)
+		return;
+	buf_printf(&message, "counts %s\n", service->conf->node);
+	buf_append_slice(&message, lines);
+	redis_send(service->commands,
+		   (struct slice[]){ SLICE_LIT("PUBLISH"), slice_str(service->channel),
+				     buf_slice(&message) },
+		   3, on_told, service);
+}
 
 static void on_ask(struct store_service *service, const struct ipc_message *message)
 {
@@ -921,6 +973,9 @@ static void on_ask(struct store_service *service, const struct ipc_message *mess
 		if (message->texts[1].n == 0)
 			scan_anew(service);
 		write_denials(service, message->texts[1]);
+		answer_word(service, id, service->is_up ? 200 : 503, "");
+	} else if (message->ask.kind == FETCH_STORE_COUNT) {
+		tell_counts(service, message->texts[1]);
 		answer_word(service, id, service->is_up ? 200 : 503, "");
 	} else if (message->ask.kind == FETCH_STORE_WATCH) {
 		service->watch = id;
@@ -1042,6 +1097,7 @@ void store_service_free(struct store_service **service)
 	free(one->since);
 	free(one->denials_key);
 	buf_fini(&one->denials);
+	buf_fini(&one->counts);
 	free(one->text);
 	free(one);
 }

@@ -454,6 +454,26 @@ static void denials_are_written(void **state)
 	}
 }
 
+/* CLU-RATE-01: counts go to the channel, and from it to the gateway, but those of this node; and nothing else comes that way. */
+static void counts_are_passed_on(void **state)
+{
+	uint32_t id;
+
+	hears(asks(FETCH_STORE_COUNT, "rate 1 2\n"), 503, "");
+	store_accepts();
+	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
+	hears(asks(FETCH_STORE_COUNT, "rate 1 2\n"), 200, "");
+	TURN_UNTIL(has_order(&world.commands));
+	assert_string_equal(word(&world.commands, 0), "PUBLISH");
+	assert_string_equal(word(&world.commands, 1), "p:news");
+	assert_string_equal(word(&world.commands, 2), "counts a\nrate 1 2\n");
+	answers(&world.commands, ":1\r\n");
+	id = asks(FETCH_STORE_WATCH, "");
+	store_announces("counts a\nrate 1 2\n");
+	store_announces("counts b\nlost " ID_A "\nrate 3 4\nup\nfailures 5 6\n");
+	hears(id, 200, "rate 3 4\nfailures 5 6\n");
+}
+
 /* CLU-DENY-01: also without end, while the gateway does not listen: then they are read anew. */
 static void denials_of_others_are_told(void **state)
 {
@@ -572,6 +592,7 @@ int main(void)
 		CASE(an_odd_store_is_left),
 		CASE(an_odd_gateway),
 		CASE(denials_are_written),
+		CASE(counts_are_passed_on),
 		CASE(denials_of_others_are_told),
 		CASE(denials_in_the_store_are_read),
 	};

@@ -118,17 +118,20 @@
 	       .help = "A public server card at the path and /server-card (SEP-2127): a JSON "  \
 		       "document that says what it is and where, to whoever asks.")
 /* How often something may be called, in a struct rate. */
-#define RATE(path_, field_, rate_, ...)                                                        \
-	OPTION(path_ ".calls", COUNT, field_(rate_.calls), __VA_ARGS__, .min = "1",            \
-	       .max = "1000000", .example = "120", .otherwise = "any number",                  \
-	       .help = "Number of calls per period (per)."),                                   \
-		OPTION(path_ ".per", DURATION, field_(rate_.per_ms), __VA_ARGS__, .def = "1m", \
-		       .min = "1s", .max = "1d", RELATIONS(IDLE_UNLESS(path_ ".calls")),       \
-		       .help = "See calls."),                                                  \
-		OPTION(path_ ".burst", COUNT, field_(rate_.burst), __VA_ARGS__, .min = "1",    \
-		       .max = "1000000", .example = "30", .otherwise = "as many as calls",     \
-		       RELATIONS(IDLE_UNLESS(path_ ".calls")),                                 \
-		       .help = "How many may come at once after a pause; further ones are spread.")
+#define RATE(path_, field_, rate_, ...)                                                              \
+	OPTION(path_ ".calls", COUNT, field_(rate_.calls), __VA_ARGS__, .min = "1",                  \
+	       .max = "1000000", .example = "120", .otherwise = "any number",                        \
+	       .help = "Number of calls per period (per)."),                                         \
+		OPTION(path_ ".per", DURATION, field_(rate_.per_ms), __VA_ARGS__, .def = "1m",       \
+		       .min = "1s", .max = "1d", RELATIONS(IDLE_UNLESS(path_ ".calls")),             \
+		       .help = "See calls."),                                                        \
+		OPTION(path_ ".burst", COUNT, field_(rate_.burst), __VA_ARGS__, .min = "1",          \
+		       .max = "1000000", .example = "30", .otherwise = "as many as calls",           \
+		       RELATIONS(IDLE_UNLESS(path_ ".calls")),                                       \
+		       .help = "How many may come at once after a pause; further ones are spread."), \
+		OPTION(path_ ".shared", BOOL, field_(rate_.is_shared), __VA_ARGS__,                  \
+		       .def = "false", RELATIONS(IDLE_UNLESS("cluster.seal_key")),                   \
+		       .help = "In a cluster: calls by way of other nodes count, too, within a second.")
 
 const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
@@ -240,16 +243,14 @@ const struct option options_table[] = {
 		       "and must be listed in audience; for issuers that do not set aud (Cognito)."),
 	OPTION("auth.issuers[].algorithms", TEXTS, ISSUER(algorithms),
 	       .def = "[RS256, PS256, ES256, EdDSA]", .form = form_algorithm,
-	       .help = "Accepted signature algorithms: RS256, PS256, ES256, EdDSA, and RS, PS and "
-		       "ES with 384 and 512."),
+	       .help = "Accepted signature algorithms: RS256, PS256, ES256, EdDSA, and RS, PS and ES with 384 and 512."),
 	OPTION("auth.issuers[].jwks_uri", TEXT, ISSUER(jwks_uri), .form = form_issuer_url,
 	       .example = "https://id.example.com/jwks",
 	       .otherwise = "what the issuer's metadata says",
 	       .help = "Where its keys are published."),
 	OPTION("auth.issuers[].jwks_interval", DURATION, ISSUER(jwks_interval_ms), .def = "10s",
 	       .min = "1s", .max = "1h",
-	       .help = "A token signed with an unknown key triggers a fetch of the keys, at most "
-		       "once in this time."),
+	       .help = "A token signed with an unknown key triggers a fetch of the keys, at most once in this time."),
 	OPTION("auth.issuers[].leeway", DURATION, ISSUER(leeway_ms), .def = "60s", .min = "0",
 	       .max = "5m", .help = "Allowed clock difference to the issuer."),
 	OPTION("auth.issuers[].max_lifetime", DURATION, ISSUER(max_lifetime_ms), .def = "0",
@@ -261,8 +262,7 @@ const struct option options_table[] = {
 	       .help = "Claims that its tokens must have, each with one of the given values, byte for byte; a claim that is "
 		       "a list must contain one of them. Other tokens get 403."),
 	SECTION("auth.issuers[].introspection",
-		.help = "Asks the issuer about tokens that are not JWTs (RFC 7662); disabled "
-			"without client_id."),
+		.help = "Asks the issuer about tokens that are not JWTs (RFC 7662); disabled without client_id."),
 	OPTION("auth.issuers[].introspection.endpoint", TEXT, ISSUER(introspection_endpoint),
 	       .form = form_issuer_url, .example = "https://id.example.com/introspect",
 	       .otherwise = "what the issuer's metadata says",
@@ -309,8 +309,7 @@ const struct option options_table[] = {
 	OPTION("auth.registration_facade.redirect_uris", TEXTS,
 	       TOP(frontend.metadata.redirect_uris), .def = "[]",
 	       RELATIONS(COMPLETE("auth.registration_facade.client_id")),
-	       .help = "Redirect URIs that clients may register besides http to a loopback "
-		       "address on any port."),
+	       .help = "Redirect URIs that clients may register besides http to a loopback address on any port."),
 	OPTION("auth.tokens", RECORDS, AUTH(tokens), .reader = OPTION_FOR_GATEWAY,
 	       RECORDS(OPTIONS_TOKEN, struct static_token),
 	       .example = "[{name: ci, sha256: HEX, expires: 2027-01-31}]", .otherwise = "none",
@@ -900,7 +899,8 @@ const struct option options_table[] = {
 	       .help = "The longest silence in a call; each progress notification from the server "
 		       "restarts it."),
 	OPTION("servers.NAME.request_timeout_max", DURATION, SERVER(conf.request_timeout_max_ms),
-	       RULE, .def = "60m", .min = "1ms", .max = "7d", .help = "The longest a call may take, regardless of progress."),
+	       RULE, .def = "60m", .min = "1ms", .max = "7d",
+	       .help = "The longest a call may take, regardless of progress."),
 	OPTION("servers.NAME.audience", TEXTS, SERVER(endpoint.place.audience), RULE, .def = "[]",
 	       .help = "Further values accepted in a token's aud for this server, besides "
 		       "public_url and path."),

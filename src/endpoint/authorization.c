@@ -39,6 +39,7 @@ void authorization_init(struct authorization *auth, struct session_set *sessions
 	auth->principals = &sessions->principals;
 	auth->deny_list = &sessions->deny_list;
 	failures_init(&auth->failures, conf->failures_max);
+	auth->failures.seed = auth->principals->seed; /* the same at all nodes of a cluster */
 	auth->configuration = 1;
 }
 
@@ -824,6 +825,7 @@ struct failing {
 	uint64_t since_ms; /* clock_now_ms */
 	uint64_t last_ms;
 	uint64_t count; /* since then */
+	bool is_logged; /* that it is slowed */
 };
 
 uint64_t failures_key(const struct failures *failures, const struct peer *peer)
@@ -869,6 +871,7 @@ static struct failing *get_entry(struct failures *failures, uint64_t key, uint64
 	} else if (now_ms - failing->since_ms >= FAILURES_WINDOW_MS) {
 		failing->since_ms = now_ms;
 		failing->count = 0;
+		failing->is_logged = false;
 	}
 	CHECK(failures->count <= FAILURES_ADDRESSES_MAX && failing->key == key);
 	CHECK(now_ms >= failing->last_ms);
@@ -886,11 +889,13 @@ unsigned int failures_note(struct failures *failures, const struct peer *peer)
 	if (!is_counted(failures, peer))
 		return 0;
 	failing = get_entry(failures, peer_key(peer, failures->seed), now_ms);
+	tally_add(&failures->shared, failing->key, 1);
 	if (++failing->count <= failures->max)
 		return 0;
-	if (failing->count == failures->max + 1) {
+	if (!failing->is_logged) {
 		peer_format(peer, client);
 		LOG_BY(CLIENT_SLOWED, failing->key, LOG_STR("client", client));
+		failing->is_logged = true;
 	}
 	return (unsigned int)((failing->since_ms + FAILURES_WINDOW_MS - now_ms + 999) / 1000);
 }
@@ -914,14 +919,31 @@ void failures_forget(struct failures *failures, const struct peer *peer)
 {
 	struct failing *failing = authorization_find(failures, peer);
 
-	if (failing != NULL)
+	if (failing == NULL)
+		return;
+	tally_reset(&failures->shared, failing->key);
+	authorization_remove_entry(failures, failing);
+}
+
+/* Of another node; who it is is known when it fails here. */
+static void failures_on_told(struct tally *tally, uint64_t key, uint64_t amount)
+{
+	struct failures *failures = container_of(tally, struct failures, shared);
+	struct failing *failing = map_find(&failures->by_key, key);
+
+	if (amount > 0 && failures->max > 0)
+		failing = get_entry(failures, key, clock_now_ms());
+	if (amount == 0 && failing != NULL)
 		authorization_remove_entry(failures, failing);
+	else if (failing != NULL)
+		failing->count += amount < failures->max ? amount : failures->max;
 }
 
 void failures_init(struct failures *failures, uint64_t max)
 {
 	*failures = (struct failures){ .max = max };
 	list_init(&failures->entries);
+	tally_init(&failures->shared, failures_on_told);
 	random_bytes(&failures->seed, sizeof(failures->seed));
 }
 
@@ -931,4 +953,5 @@ void failures_fini(struct failures *failures)
 		authorization_remove_entry(failures, longest_ago(failures));
 	CHECK(failures->by_key.count == 0 && list_is_empty(&failures->entries));
 	map_fini(&failures->by_key);
+	tally_fini(&failures->shared);
 }

@@ -13,6 +13,7 @@
 #include "auth/verifier.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/tally.h"
 #include "base/slice.h"
 #include "endpoint/answer.h"
 #include "http/parse.h"
@@ -38,7 +39,8 @@ struct failures {
 	struct list entries; /* by last failure */
 	size_t count;
 	uint64_t seed;
-	uint64_t max; /* per FAILURES_WINDOW_MS and address; 0: unlimited */
+	uint64_t max;        /* per FAILURES_WINDOW_MS and address; 0: unlimited */
+	struct tally shared; /* with the other nodes of the cluster */
 };
 
 void failures_init(struct failures *failures, uint64_t max);

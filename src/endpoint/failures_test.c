@@ -72,6 +72,40 @@ static void too_many_in_a_minute_must_wait(void **state)
 	fail_until_slowed("192.0.2.1");
 }
 
+static uint64_t told_key, told_amount;
+
+static void on_counted(struct tally *tally)
+{
+	assert_true(tally_take(tally, &told_key, &told_amount));
+}
+
+/* CLU-RATE-01 AUTH-CH-11: what fails at another node counts, is logged when it fails here, and ends with success there. */
+static void other_nodes_count_as_well(void **state)
+{
+	struct tally *shared = &failures.shared;
+
+	shared->on_counted = on_counted;
+	assert_int_equal(note("192.0.2.1"), 0);
+	assert_int_equal(told_amount, 1);
+	told_amount = 9;
+	shared->on_told(shared, told_key, MAX - 2);
+	assert_int_equal(told_amount, 9);
+	assert_int_equal(note("192.0.2.1"), 0);
+	shared->on_told(shared, told_key, UINT64_MAX);
+	assert_int_equal(note("192.0.2.1"), 60);
+	assert_int_equal(note("192.0.2.2"), 0);
+	forget("192.0.2.2");
+	assert_int_equal(told_amount, 0);
+	note("192.0.2.1");
+	shared->on_told(shared, told_key, 0);
+	shared->on_told(shared, 77, 0);
+	fail_until_slowed("192.0.2.1");
+	assert_int_equal(failures.count, 1);
+	pass(60000);
+	shared->on_told(shared, 77, MAX);
+	assert_int_equal(failures.count, 1); /* what is over goes */
+}
+
 /* AUTH-CH-11: it can be asked without counting. */
 static void slowed_is_who_may_not_fail_now(void **state)
 {
@@ -170,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(too_many_in_a_minute_must_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_nodes_count_as_well, setup, teardown),
 		cmocka_unit_test_setup_teardown(slowed_is_who_may_not_fail_now, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_slowed_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(good_token_resets, setup, teardown),

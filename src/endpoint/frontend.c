@@ -733,6 +733,9 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	memset(frontend->hints, 0, sizeof(frontend->hints));
 	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
+	if (conf->cluster != NULL && !conf->is_operators)
+		cluster_share(conf->cluster, CLUSTER_FAILURES,
+			      &frontend->authorization.failures.shared);
 	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };
 	if (conf->cluster != NULL)
 		session_table_name(&frontend->sse_clients, conf->cluster->node);

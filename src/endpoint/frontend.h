@@ -69,7 +69,8 @@ struct endpoint_request {
 	const struct access *access; /* of the sender; set once admitted by the header */
 	const struct http_request *http;
 	struct answer answer; /* how to answer it */
-	size_t lost_before; /* of the cluster, if there is one: its lost_count when the head came */
+	uint16_t
+		lost_before; /* of the cluster, if there is one: its lost_count when the head came */
 };
 
 struct pending_auth;

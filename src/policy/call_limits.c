@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
@@ -20,12 +21,6 @@ struct rate_caller {
 	uint64_t key;
 	uint64_t full_at_us;
 };
-
-void rate_set_init(struct rate_set *set)
-{
-	*set = (struct rate_set){ .count = 0 };
-	list_init(&set->recent);
-}
 
 static void rate_forget(struct rate_set *set, struct rate_caller *caller)
 {
@@ -46,6 +41,7 @@ void rate_set_fini(struct rate_set *set)
 		rate_forget(set, rate_oldest(set));
 	CHECK(set->count == 0);
 	map_fini(&set->by_key);
+	tally_fini(&set->shared);
 }
 
 /* Who has a full bucket again is as one who never came. */
@@ -73,6 +69,29 @@ static struct rate_caller *rate_find(struct rate_set *set, uint64_t key, uint64_
 	}
 	list_append(&set->recent, &caller->link);
 	return caller;
+}
+
+#define TOLD_US_MAX (24 * 3600 * UINT64_C(1000000)) /* the longest `per` */
+
+/* Together the nodes may have let through more than one may: then it takes longer until there is room. */
+static void on_told(struct tally *tally, uint64_t key, uint64_t amount)
+{
+	struct rate_set *set = container_of(tally, struct rate_set, shared);
+	uint64_t now_us = clock_now_ms() * 1000;
+	struct rate_caller *caller = rate_find(set, key, now_us);
+
+	if (caller->full_at_us < now_us)
+		caller->full_at_us = now_us;
+	if (amount > TOLD_US_MAX - (caller->full_at_us - now_us))
+		amount = TOLD_US_MAX - (caller->full_at_us - now_us);
+	caller->full_at_us += amount;
+}
+
+void rate_set_init(struct rate_set *set)
+{
+	*set = (struct rate_set){ .count = 0 };
+	list_init(&set->recent);
+	tally_init(&set->shared, on_told);
 }
 
 /* When the bucket is full again without these calls, and how long they take from it. */
@@ -130,9 +149,12 @@ uint64_t rate_take(struct rate_set *set, uint64_t key, const struct rate_rule *r
 	caller = rate_find(set, key, now_us);
 	fill = fill_of(caller, rule, count, now_us);
 	ms = wait_ms(&fill, now_us);
-	if (ms == 0)
-		caller->full_at_us = fill.from_us + fill.taken_us;
-	return ms;
+	if (ms > 0)
+		return ms;
+	caller->full_at_us = fill.from_us + fill.taken_us;
+	if (rule->is_shared)
+		tally_add(&set->shared, key, fill.taken_us);
+	return 0;
 }
 
 /* ---- limits of a server and its tools ---- */

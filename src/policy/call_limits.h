@@ -5,12 +5,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/check.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/tally.h"
 #include "policy/name.h"
 
 /* ---- token buckets ---- */
@@ -25,6 +27,7 @@ struct rate_rule {
 	uint64_t calls; /* 0: unlimited */
 	uint64_t per_ms;
 	uint64_t burst; /* 0: the same as calls */
+	bool is_shared; /* what other nodes of the cluster let through counts as well */
 };
 
 #define RATE_CALLERS_MAX 65536 /* beyond that, the least recently active is forgotten */
@@ -34,6 +37,7 @@ struct rate_set {
 	struct map by_key;
 	struct list recent; /* the caller that was active longest ago is first */
 	size_t count;
+	struct tally shared; /* microseconds taken from buckets whose rule is shared */
 };
 
 void rate_set_init(struct rate_set *set);

@@ -2,6 +2,7 @@
 /* Buckets that fill evenly, one for each caller. */
 #include "policy/call_limits.h"
 
+#include "base/clock.h"
 #include "base/unit_test.h"
 
 static struct rate_set set;
@@ -50,6 +51,39 @@ static void without_a_burst_as_many_as_calls(void **state)
 	assert_int_equal(taken(1, &rule, 100), 0);
 	assert_int_equal(taken(1, &rule, 101), 1);
 	assert_int_equal(taken(1, &rule, 1101), 10);
+}
+
+static uint64_t told_key, told_amount;
+
+static void on_counted(struct tally *tally)
+{
+	assert_true(tally_take(tally, &told_key, &told_amount));
+}
+
+/* CLU-RATE-01: what others let through is as if it had been let through here, and not told again. */
+static void others_may_let_through_as_well(void **state)
+{
+	struct rate_rule rule = { .calls = 10, .per_ms = 1000, .is_shared = true };
+
+	clock_freeze(1);
+	set.shared.on_counted = on_counted;
+	assert_int_equal(rate_take(&set, 1, &rule, 3, 1), 0);
+	assert_int_equal(told_key, 1);
+	assert_int_equal(told_amount, 300000);
+	told_key = 0;
+	set.shared.on_told(&set.shared, 1, 400000);
+	set.shared.on_told(&set.shared, 2, 1000000);
+	assert_int_equal(told_key, 0);
+	rule.is_shared = false;
+	assert_int_equal(taken(1, &rule, 1), 3);
+	assert_int_equal(taken(2, &rule, 1), 0);
+	assert_int_equal(taken(2, &rule, 101), 1);
+	assert_int_equal(told_key, 0);
+	/* Together they were too many; but nobody waits for ever. */
+	set.shared.on_told(&set.shared, 1, 500000);
+	assert_int_equal(rate_wait(&set, 1, &rule, 1, 1), 600);
+	set.shared.on_told(&set.shared, 1, UINT64_MAX);
+	assert_in_range(rate_wait(&set, 1, &rule, 1, 1), 1, 24 * 3600 * 1000);
 }
 
 static void asking_takes_nothing(void **state)
@@ -128,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_burst_then_evenly, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_burst_as_many_as_calls, begin, end),
+		cmocka_unit_test_setup_teardown(others_may_let_through_as_well, begin, end),
 		cmocka_unit_test_setup_teardown(asking_takes_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(each_caller_has_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_rule_any_number, begin, end),

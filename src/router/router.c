@@ -131,10 +131,24 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	session_set_init(&router->sessions, loop, sessions);
 }
 
+static void set_seed(const unsigned char *key, const char *what, uint64_t *seed_r)
+{
+	at_end(buf_wipe) struct buf text = { 0 };
+	struct digest digest;
+
+	buf_append(&text, key, SEAL_KEY_BYTES);
+	buf_append_str(&text, what);
+	digest_bytes(buf_slice(&text), &digest);
+	memcpy(seed_r, digest.bytes, sizeof(*seed_r));
+}
+
 void router_use_seal_key(struct router *router, const unsigned char *key)
 {
 	seal_keys_fini(&router->seal_keys);
 	seal_keys_init(&router->seal_keys, key, 1);
+	/* Callers have the same keys at all nodes that have the same key. CLU-RATE-01 */
+	set_seed(key, "principals", &router->sessions.principals.seed);
+	set_seed(key, "holders", &router->sessions.holders.seed);
 }
 
 void router_fini(struct router *router)

@@ -46,6 +46,7 @@ SERVERS = {
     "rate.burst": (9, {"rate": {"calls": 100}}),
     "rate.calls": 100,
     "rate.per": ("1s", {"rate": {"calls": 100}}),
+    "rate.shared": (True, {"rate": {"calls": 100}}),
     "redact": ["sk-[0-9]+"],
     "request_timeout": "30s",
     "request_timeout_max": "2h",
@@ -80,6 +81,7 @@ SERVERS = {
     "tools.limits.[].calls": None,
     "tools.limits.[].concurrency": None,
     "tools.limits.[].per": None,
+    "tools.limits.[].shared": None,
     "tools.limits.[].tools": None,
     "umask": "0027",
 }

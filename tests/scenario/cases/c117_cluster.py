@@ -701,6 +701,49 @@ BEHIND = {"trusted_proxies": ["127.0.0.1"], "auth": {"mode": "token", "tokens": 
     {"name": "caller-%d" % n, "sha256": hashlib.sha256(b"%s-%d" % (kind, n)).hexdigest()} for kind in (b"token", b"renewed") for n in range(8)]}}
 
 
+@with_store
+def the_rates_of_all_nodes_count(t, store):
+    """CLU-RATE-01: calls by way of another node, of the same caller, where the rate says so."""
+    rate = {"calls": 200, "per": "1h"}
+    servers = {"main": {"script": {}, "rate": dict(rate, shared=True)}, "own": {"script": {}, "rate": rate}}
+    nodes = Nodes(t, store, servers=servers, config=TWO, seal_key="the same at both, and long enough")
+    sessions = {(node, server, who): t.session(server, daemon=nodes[node], token="token-of-" + who)
+                for node in "ab" for server in servers for who in ("alice", "bob")}
+
+    def calls(node, server, count, who="alice"):
+        return [sessions[node, server, who].post(mcp.request(1, "tools/list")).status for _ in range(count)]
+
+    eq(set(calls("a", "main", 200) + calls("a", "own", 200)), {200})
+    eq(calls("a", "main", 1) + calls("a", "own", 1), [429, 429])
+    let_through = []
+    wait_for(lambda: let_through.append(calls("b", "main", 1)[0]) or let_through[-1] == 429, 10, "it counts at the other node")
+    ok(len(let_through) < 150, "by itself")
+    eq(calls("b", "own", 1), [200], "a rate that is not shared")
+    eq(calls("b", "main", 1, "bob"), [200], "another caller")
+    nodes["a"].term()
+    eq(nodes["a"].wait(20), 0)
+    eq(calls("b", "main", 1), [429], "nor is it forgotten with the node")
+
+
+@with_store
+def the_failures_at_all_nodes_count(t, store):
+    """CLU-RATE-01 AUTH-CH-11: an address that has failed too often at one node may not fail at the others."""
+    config = dict(BEHIND, auth=dict(BEHIND["auth"], failures_per_minute=200))
+    nodes = Nodes(t, store, config=config, seal_key="the same at both, and long enough")
+
+    def asks(node, token="wrong", address="203.0.113.5"):
+        headers = [("Authorization", "Bearer " + token), ("X-Forwarded-For", address)]
+        return wire.Conn(nodes[node].address).request("POST", "/main/mcp", headers, b"{}").status
+
+    eq([asks("a") for _ in range(201)], [401] * 200 + [429])
+    tried = []
+    wait_for(lambda: tried.append(asks("b")) or tried[-1] == 429, 10, "it counts at the other node")
+    ok(len(tried) < 150, "by itself")
+    eq(asks("b", address="203.0.113.6"), 401)
+    ok(asks("a", "token-1") not in (401, 429), "a good token is good")
+    wait_for(lambda: asks("b") == 401, 10, "and what failed is forgotten")
+
+
 class Caller(threading.Thread):
     """A client that calls without pause, by the proxy; what fails because a node has gone it does again, in the same session."""
 
