@@ -610,6 +610,12 @@ def the_rights_that_the_guide_names_suffice(t, store):
     nodes["a"].wait_log("store_refuses")
 
 
+def filter_of(pid):
+    """Whether system calls are filtered."""
+    with open("/proc/%d/status" % pid) as f:
+        return re.search(r"^Seccomp:\s*(\d)", f.read(), re.M).group(1)
+
+
 @with_store
 def who_connects_is_a_process_of_its_own(t, store):
     """CLU-SEC-01 SEC-81: it cannot write what the gateway keeps; it may die and is replaced, and what it missed is written."""
@@ -619,10 +625,13 @@ def who_connects_is_a_process_of_its_own(t, store):
     pid = int(nodes["a"].log("helper_start")[-1].split("pid=")[1].split()[0])
     eq(os.path.basename(os.readlink("/proc/%d/exe" % pid)), "mcpgated-store")
     if os.getuid() == 0:
+        kept = ("sessions", "stream_logs")
         with open("/proc/%d/maps" % pid) as f:
-            rights = {line.split()[1] for line in f if "memfd:sessions" in line}
-        eq(rights, {"r--s"})
-        eq([n for n in os.listdir("/proc/%d/fd" % pid) if "sessions" in os.readlink("/proc/%d/fd/%s" % (pid, n))], [])
+            rights = sorted((name, line.split()[1]) for line in f for name in kept if "memfd:%s " % name in line)
+        eq(rights, [(name, "r--s") for name in kept])
+        held = [os.readlink("/proc/%d/fd/%s" % (pid, n)) for n in os.listdir("/proc/%d/fd" % pid)]
+        eq([file for file in held if any(name in file for name in kept)], [])
+        eq(filter_of(pid), filter_of(nodes["a"].gateway), "confined as the gateway")
         with open("/proc/%d/maps" % nodes["a"].gateway) as f:
             ok("hiredis" not in f.read(), "a library in the gateway")
     first = store.records()
