@@ -18,7 +18,8 @@
 /* A log of a stream, as it is in the store, or is to be. */
 struct log_copy {
 	struct map_link by_name;
-	struct list link; /* among the removed ones, else none */
+	struct list
+		link; /* among those written that are not answered, or the removed ones; else none */
 	uint32_t generation;
 	size_t size;         /* of what was written; 0: it is to be written from its beginning */
 	uint64_t written_ms; /* when it last was */
@@ -28,16 +29,11 @@ struct log_copy {
 	struct buf name;     /* ID:NUMBER */
 };
 
-/* What was written of a copy, and is not answered. */
-struct writing {
-	struct list link;
-	size_t page;
-	uint32_t generation;
-};
-
 void store_key_append(struct buf *out, const char *prefix, char kind, struct slice id)
 {
-	buf_printf(out, "%s:%c:%.*s", prefix, kind, SLICE_ARG(id));
+	buf_append_str(out, prefix);
+	buf_append(out, (const char[]){ ':', kind, ':' }, 3);
+	buf_append_slice(out, id);
 }
 
 static bool has_other_copy(const struct log_copies *copies, const struct log_copy *copy)
@@ -119,41 +115,24 @@ static void remove_copies(struct log_copies *copies, size_t used)
 	}
 }
 
-static void free_writing(struct writing *writing)
-{
-	list_remove(&writing->link);
-	free(writing);
-}
-
-static void note_copied(struct log_copies *copies, const struct writing *writing,
-			const redisReply *reply)
-{
-	struct log_copy *copy = copies->by_page[writing->page];
-	struct slice word = redis_text(reply);
-	bool is_other = slice_is_equal(word, SLICE_LIT("other"));
-
-	if (copy == NULL || copy->generation != writing->generation)
-		return;
-	copy->is_refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
-	if (is_other || reply == NULL || copy->is_refused)
-		copy->size = 0; /* it is written again */
-	copies->must_compare |= is_other || reply == NULL;
-}
-
 static void on_copied(void *arg, const redisReply *reply)
 {
 	struct log_copies *copies = arg;
-	struct writing *writing = container_of(copies->writings.next, struct writing, link);
+	struct log_copy *copy = container_of(copies->writings.next, struct log_copy, link);
+	bool is_other = slice_is_equal(redis_text(reply), SLICE_LIT("other"));
 
 	CHECK(!list_is_empty(&copies->writings));
-	note_copied(copies, writing, reply);
-	free_writing(writing);
+	list_remove(&copy->link);
+	copy->is_refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
+	if (is_other || copy->is_refused)
+		copy->size = 0; /* it is written again, as all is after a loss */
+	copies->must_compare |= is_other || reply == NULL;
 	if (copies->must_compare && reply != NULL)
 		log_copies_compare(copies);
 	copies->on_reply(copies->arg, reply);
 }
 
-static void write_copy(struct log_copies *copies, size_t page, struct slice text)
+static void write_copy(struct log_copies *copies, struct log_copy *copy, struct slice text)
 {
 	static const char script[] =
 		"local n = redis.call('HGET', KEYS[1], 'n') "
@@ -164,15 +143,11 @@ static void write_copy(struct log_copies *copies, size_t page, struct slice text
 		"redis.call('SADD', KEYS[2], ARGV[2]) "
 		"redis.call('PEXPIRE', KEYS[2], ARGV[5]) redis.call('PEXPIRE', KEYS[3], ARGV[5]) "
 		"return 1";
-	struct writing *writing = mem_zalloc(sizeof(*writing));
-	struct log_copy *copy = copies->by_page[page];
 	char from[24], life[24];
 
 	snprintf(from, sizeof(from), "%zu", copy->size);
 	snprintf(life, sizeof(life), "%" PRIu64, copies->life_ms);
-	writing->page = page;
-	writing->generation = copy->generation;
-	list_append(&copies->writings, &writing->link);
+	list_append(&copies->writings, &copy->link);
 	copy->size += text.n;
 	copy->written_ms = clock_now_ms();
 	send_of_copy(copies, copy, script,
@@ -232,7 +207,7 @@ static size_t copy_log(struct log_copies *copies, size_t page)
 		copy->size += text.len;
 		return 0;
 	}
-	write_copy(copies, page, buf_slice(&text));
+	write_copy(copies, copy, buf_slice(&text));
 	return text.len;
 }
 
@@ -323,8 +298,6 @@ void log_copies_init(struct log_copies *copies, int fd)
 
 void log_copies_fini(struct log_copies *copies)
 {
-	LIST_DRAIN(struct writing, writing, &copies->writings, link)
-		free_writing(writing);
 	for (size_t page = 0; page < copies->page_count; page++)
 		if (copies->by_page[page] != NULL)
 			free_copy(copies, copies->by_page[page]);

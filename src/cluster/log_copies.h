@@ -37,7 +37,7 @@ struct log_copies {
 	struct map by_name;
 	uint64_t seed;
 	struct list removed;  /* those that have no log any more, or one that is too long */
-	struct list writings; /* that are not answered, in the order in which they will be */
+	struct list writings; /* of copies, in the order in which they will be answered */
 	bool must_compare;
 	size_t next_page; /* to be looked at */
 	uint64_t scanned; /* so many were, ever */

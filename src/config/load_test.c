@@ -850,6 +850,8 @@ static void test_variables_are_not_replaced(void **state)
 		"HOME} works only in env and for secrets");
 }
 
+#define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 /* CLU-CONN-01, CLU-ID-01: a node has a name and a store, which is reached with TLS elsewhere. */
 static void test_node_of_a_cluster(void **state)
 {
@@ -879,6 +881,10 @@ static void test_node_of_a_cluster(void **state)
 		{ "{node: A, store: 'valkey://127.0.0.1'}", name, "'A'" },
 		{ "{node: a12345678, store: 'valkey://127.0.0.1'}", name, "'a12345678'" },
 		{ "{node: a, store: 'http://127.0.0.1'}", form, "" },
+		{ "{node: a, store: 'valkeys://" A64 A64 A64 A64 "'}",
+		  "F:2:27: cluster.store: has a name that is too long", "" },
+		{ "{node: a, store: 'unix:///" A64 A64 "'}",
+		  "F:2:27: cluster.store: has a path that is too long", "" },
 		{ "{node: a, store: 'valkey://127.0.0.1/2'}", form, "" },
 		{ "{node: a, store: 'valkey://127.0.0.1', prefix: 'a*'}",
 		  "F:2:57: cluster.prefix: must be at most 64 letters, digits and -_.:, not ",
