@@ -161,33 +161,47 @@ static void on_counted(struct tally *tally)
 	counted++;
 }
 
+static uint64_t told_amount;
+
+static void on_told(struct tally *tally, uint64_t key, uint64_t amount)
+{
+	told_amount = amount;
+}
+
 static void test_tally_is_told_once(void **state)
 {
+	struct tally_count count;
 	struct tally tally;
-	uint64_t key, amount;
 
-	tally_init(&tally, NULL);
+	tally_init(&tally, on_told);
 	tally_add(&tally, 1, 5); /* nobody wants to know */
-	assert_false(tally_take(&tally, &key, &amount));
+	assert_false(tally_take(&tally, &count));
 	tally.on_counted = on_counted;
 	tally_add(&tally, 1, 5);
 	tally_add(&tally, 2, 7);
 	tally_add(&tally, 1, 3);
 	assert_int_equal(counted, 3);
-	assert_true(tally_take(&tally, &key, &amount));
-	assert_true(key == 1 && amount == 8);
+	assert_true(tally_take(&tally, &count));
+	assert_true(count.key == 1 && count.amount == 8 && !count.is_anew);
 	tally_reset(&tally, 2);
 	tally_add(&tally, 2, 1);
-	assert_true(tally_take(&tally, &key, &amount));
-	assert_true(key == 2 && amount == 1);
-	assert_false(tally_take(&tally, &key, &amount));
+	assert_true(tally_take(&tally, &count));
+	assert_true(count.key == 2 && count.amount == 1 && count.is_anew);
+	assert_false(tally_take(&tally, &count));
+	/* Nor is told what others have begun anew since. */
+	tally_add(&tally, 3, 1);
+	tally_hear(&tally, 3, 4);
+	assert_int_equal(told_amount, 4);
+	tally_hear(&tally, 3, 0);
+	assert_int_equal(told_amount, 0);
+	assert_false(tally_take(&tally, &count));
 	for (uint64_t i = 0; i <= TALLY_KEYS_MAX; i++)
 		tally_add(&tally, i, 1);
 	tally_add(&tally, 0, 1);
-	assert_true(tally_take(&tally, &key, &amount));
-	assert_true(key == 0 && amount == 2);
-	for (amount = 1; tally_take(&tally, &key, &amount); amount = 1)
-		assert_int_not_equal(key, TALLY_KEYS_MAX);
+	assert_true(tally_take(&tally, &count));
+	assert_true(count.key == 0 && count.amount == 2);
+	while (tally_take(&tally, &count))
+		assert_int_not_equal(count.key, TALLY_KEYS_MAX);
 	tally_add(&tally, 1, 1);
 	tally_fini(&tally);
 	assert_null(tally.by_key.slots);

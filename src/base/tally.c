@@ -7,8 +7,7 @@
 
 struct tally_entry {
 	struct list link;
-	uint64_t key;
-	uint64_t amount;
+	struct tally_count count;
 };
 
 void tally_init(struct tally *tally, tally_told_fn *on_told)
@@ -17,12 +16,17 @@ void tally_init(struct tally *tally, tally_told_fn *on_told)
 	list_init(&tally->entries);
 }
 
+static void forget(struct tally *tally, struct tally_entry *entry)
+{
+	CHECK(map_take(&tally->by_key, entry->count.key) == entry);
+	list_remove(&entry->link);
+	free(entry);
+}
+
 void tally_fini(struct tally *tally)
 {
-	uint64_t key, amount;
-
-	while (tally_take(tally, &key, &amount))
-		;
+	LIST_DRAIN(struct tally_entry, entry, &tally->entries, link)
+		forget(tally, entry);
 	map_fini(&tally->by_key);
 }
 
@@ -34,7 +38,7 @@ static struct tally_entry *entry_of(struct tally *tally, uint64_t key)
 	if (entry != NULL || tally->on_counted == NULL || tally->by_key.count >= TALLY_KEYS_MAX)
 		return entry;
 	entry = mem_zalloc(sizeof(*entry));
-	entry->key = key;
+	entry->count.key = key;
 	list_append(&tally->entries, &entry->link);
 	map_insert(&tally->by_key, key, entry);
 	return entry;
@@ -46,7 +50,7 @@ void tally_add(struct tally *tally, uint64_t key, uint64_t amount)
 
 	if (entry == NULL)
 		return;
-	entry->amount += amount;
+	entry->count.amount += amount;
 	tally->on_counted(tally);
 }
 
@@ -56,20 +60,27 @@ void tally_reset(struct tally *tally, uint64_t key)
 
 	if (entry == NULL)
 		return;
-	entry->amount = 0;
+	entry->count.amount = 0;
+	entry->count.is_anew = true;
 	tally->on_counted(tally);
 }
 
-bool tally_take(struct tally *tally, uint64_t *key_r, uint64_t *amount_r)
+bool tally_take(struct tally *tally, struct tally_count *count_r)
 {
 	struct tally_entry *entry = container_of(tally->entries.next, struct tally_entry, link);
 
 	if (list_is_empty(&tally->entries))
 		return false;
-	*key_r = entry->key;
-	*amount_r = entry->amount;
-	CHECK(map_take(&tally->by_key, entry->key) == entry);
-	list_remove(&entry->link);
-	free(entry);
+	*count_r = entry->count;
+	forget(tally, entry);
 	return true;
+}
+
+void tally_hear(struct tally *tally, uint64_t key, uint64_t amount)
+{
+	struct tally_entry *entry = map_find(&tally->by_key, key);
+
+	if (amount == 0 && entry != NULL)
+		forget(tally, entry);
+	tally->on_told(tally, key, amount);
 }

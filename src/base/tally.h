@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was counted here, by key, since others who count the same were last told of it. Nothing is
- * kept while nobody tells others. Keys are hashes with a secret seed, or ours.
+ * kept while nobody tells others. Keys are hashes with a secret seed.
  */
 #pragma once
 
@@ -33,5 +33,14 @@ void tally_fini(struct tally *tally);
 void tally_add(struct tally *tally, uint64_t key, uint64_t amount);
 /* What was counted of this key before does not count any more. */
 void tally_reset(struct tally *tally, uint64_t key);
-/* Takes one key with what was counted of it. False: there is none. */
-bool tally_take(struct tally *tally, uint64_t *key_r, uint64_t *amount_r) must_check;
+
+/* What is to be told of one key. */
+struct tally_count {
+	uint64_t key;
+	uint64_t amount;
+	bool is_anew; /* 0 is to be told before */
+};
+/* Takes one. False: there is none. */
+bool tally_take(struct tally *tally, struct tally_count *count_r) must_check;
+/* Others tell this. */
+void tally_hear(struct tally *tally, uint64_t key, uint64_t amount);

@@ -11,6 +11,8 @@
 #include "cluster/store_service.h"
 #include "obs/log.h"
 #include "router/router.h"
+#include "router/seal.h"
+#include "session/principal.h"
 
 #define NOT_REACHED "it has not been reached yet"
 
@@ -83,7 +85,8 @@ bool cluster_is_busy(const struct cluster *cluster)
 {
 	return cluster->is_up &&
 	       (timer_is_running(&cluster->router->kept_sessions.saving) ||
-		inquiry_is_running(&cluster->saved) || timer_is_running(&cluster->logging) ||
+		inquiry_is_running(&cluster->saved) || timer_is_running(&cluster->counting) ||
+		inquiry_is_running(&cluster->count) || timer_is_running(&cluster->logging) ||
 		inquiry_is_running(&cluster->logged));
 }
 
@@ -145,6 +148,8 @@ static bool take_denial(struct cluster *cluster, struct slice line)
  */
 
 #define COUNTING_MS 200
+#define COUNTS_BYTES_MAX (20 * 1024) /* in one message, before the last line */
+#define COUNTS_S 60 /* clocks may differ by so much; what is older is not believed */
 
 static const struct slice count_words[] = {
 	[CLUSTER_RATES] = SLICE("rate"),
@@ -177,25 +182,62 @@ static void append_count(struct buf *out, struct slice word, uint64_t key, uint6
 	buf_append_char(out, '\n');
 }
 
+/* As much as may be told at a time; what is known of an address first. */
+static void append_counts(const struct cluster *cluster, struct buf *lines)
+{
+	struct tally_count count;
+
+	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
+		while (lines->len <= COUNTS_BYTES_MAX && cluster->tallies[kind] != NULL &&
+		       tally_take(cluster->tallies[kind], &count)) {
+			if (count.is_anew)
+				append_count(lines, count_words[kind], count.key, 0);
+			if (count.amount > 0)
+				append_count(lines, count_words[kind], count.key, count.amount);
+		}
+}
+
+/* The store learns nothing of who calls, and can say nothing by itself: only nodes with the same key understand each other. */
+static const struct identity nobody;
+
+static struct digest counts_digest(void)
+{
+	struct digest digest;
+
+	digest_bytes(SLICE_LIT("counts"), &digest);
+	return digest;
+}
+
+static void seal_counts(const struct cluster *cluster, struct slice lines, struct buf *out)
+{
+	const struct digest digest = counts_digest();
+	const uint64_t now_s = clock_wall_ms() / 1000;
+
+	seal_append(out, &cluster->router->seal_keys,
+		    &(struct seal_binding){ SLICE_LIT("cluster"), &nobody, &digest },
+		    &(struct seal){ .kind = SEAL_COUNTS,
+				    .issued_at_s = now_s,
+				    .expires_at_s = now_s + COUNTS_S,
+				    .text = lines });
+}
+
 static void on_counting(struct timer *timer)
 {
 	struct cluster *cluster = container_of(timer, struct cluster, counting);
-	at_end(buf_fini) struct buf lines = { 0 };
-	uint64_t key, amount;
+	at_end(buf_fini) struct buf lines = { 0 }, sealed = { 0 };
 
 	if (inquiry_is_running(&cluster->count)) {
 		timer_start(cluster->router->loop, timer, COUNTING_MS);
 		return;
 	}
-	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
-		while (lines.len <= STORE_LINES_BYTES_MAX && cluster->tallies[kind] != NULL &&
-		       tally_take(cluster->tallies[kind], &key, &amount))
-			append_count(&lines, count_words[kind], key, amount);
-	if (cluster->is_up)
-		inquiry_start(cluster->client, &cluster->count, FETCH_STORE_COUNT, 0, NULL,
-			      buf_slice(&lines));
-	if (lines.len > STORE_LINES_BYTES_MAX) /* there may be more */
+	append_counts(cluster, &lines);
+	if (lines.len > COUNTS_BYTES_MAX) /* there may be more */
 		timer_start(cluster->router->loop, timer, COUNTING_MS);
+	if (!cluster->is_up || lines.len == 0)
+		return;
+	seal_counts(cluster, buf_slice(&lines), &sealed);
+	inquiry_start(cluster->client, &cluster->count, FETCH_STORE_COUNT, 0, NULL,
+		      buf_slice(&sealed));
 }
 
 /* Whoever answers next. */
@@ -204,13 +246,33 @@ static void on_count_answer(not_used struct inquiry *inquiry,
 {
 }
 
-static void take_count(struct tally *tally, struct slice line)
+static void take_count(struct cluster *cluster, struct slice line)
 {
+	const struct slice word = slice_cut(&line, ' ');
 	uint64_t key, amount;
 
-	if (tally != NULL && text_parse_u64(slice_cut(&line, ' '), &key) == 0 &&
-	    text_parse_u64(line, &amount) == 0)
-		tally->on_told(tally, key, amount);
+	if (text_parse_u64(slice_cut(&line, ' '), &key) != 0 || text_parse_u64(line, &amount) != 0)
+		return;
+	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
+		if (slice_is_equal(word, count_words[kind]) && cluster->tallies[kind] != NULL)
+			tally_hear(cluster->tallies[kind], key, amount);
+}
+
+static void take_counts(struct cluster *cluster, struct slice sealed)
+{
+	const struct digest digest = counts_digest();
+	at_end(buf_fini) struct buf plain = { 0 };
+	struct error err;
+	struct seal seal;
+
+	if (seal_open(&cluster->router->seal_keys,
+		      &(struct seal_binding){ SLICE_LIT("cluster"), &nobody, &digest },
+		      (struct json){ .type = JSON_STRING, .text = sealed }, clock_wall_ms() / 1000,
+		      &plain, &seal, &err) < 0 ||
+	    seal.kind != SEAL_COUNTS)
+		return;
+	while (seal.text.n > 0)
+		take_count(cluster, slice_cut(&seal.text, '\n'));
 }
 
 /* ---- what the store says by itself ---- */
@@ -246,6 +308,8 @@ bool cluster_has_lost(const struct cluster *cluster, struct slice id, uint16_t s
 
 	if ((uint16_t)(cluster->lost_count - since) > CLUSTER_LOST_MAX)
 		return true;
+	if (since == cluster->lost_count)
+		return false;
 	digest_bytes(id, &digest);
 	for (uint16_t i = since; i != cluster->lost_count; i++)
 		if (memcmp(cluster->lost[i % CLUSTER_LOST_MAX].bytes, digest.bytes, DIGEST_BYTES) ==
@@ -272,12 +336,11 @@ static bool take_news(struct cluster *cluster, struct slice line)
 		settle_asks(cluster);
 	} else if (slice_is_equal(word, SLICE_LIT("lost"))) {
 		take_loss(cluster, line);
+	} else if (slice_is_equal(word, SLICE_LIT("counts"))) {
+		take_counts(cluster, line);
 	} else if (slice_is_equal(word, SLICE_LIT("denial"))) {
 		return take_denial(cluster, line);
 	}
-	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
-		if (slice_is_equal(word, count_words[kind]))
-			take_count(cluster->tallies[kind], line);
 	return false;
 }
 

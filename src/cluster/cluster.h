@@ -32,7 +32,7 @@ struct server;
 typedef void cluster_denials_fn(void);
 
 /* What the nodes count together. */
-enum cluster_count { CLUSTER_RATES, CLUSTER_FAILURES, CLUSTER_COUNT_KINDS };
+enum cluster_count { CLUSTER_FAILURES, CLUSTER_RATES, CLUSTER_COUNT_KINDS };
 
 struct cluster {
 	struct router *router;

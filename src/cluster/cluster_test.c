@@ -13,6 +13,7 @@
 #include "cluster/store_service.h"
 #include "io/ipc.h"
 #include "router/pool_stage.h"
+#include "router/seal.h"
 
 #define ID "b.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define PART_BYTES 16384
@@ -323,47 +324,108 @@ static void orders_of_others_may_be_too_many(void **state)
 
 /* ---- what all count together ---- */
 
+static char text_of_counts[32 * 1024];
+static const struct identity nobody;
+
+/* What others understand; they have the same key. */
+static const char *unsealed(void)
+{
+	const struct buf *text = &asked[FETCH_STORE_COUNT].text;
+	struct buf plain = { 0 };
+	struct digest digest;
+	struct error err;
+	struct seal seal;
+
+	digest_bytes(SLICE_LIT("counts"), &digest);
+	assert_int_equal(seal_open(&router.seal_keys,
+				   &(struct seal_binding){ SLICE_LIT("cluster"), &nobody, &digest },
+				   (struct json){ .type = JSON_STRING, .text = buf_slice(text) },
+				   clock_wall_ms() / 1000, &plain, &seal, &err),
+			 0);
+	snprintf(text_of_counts, sizeof(text_of_counts), "%.*s", SLICE_ARG(seal.text));
+	buf_fini(&plain);
+	return text_of_counts;
+}
+
+static void is_told_counts(const char *lines)
+{
+	assert_int_equal(count(FETCH_STORE_COUNT), 1);
+	assert_string_equal(unsealed(), lines);
+}
+
 /* CLU-RATE-01: what comes together is told together; nothing while the store is away. */
 static void counts_are_told(void **state)
 {
 	struct tally *rates = &router.rates.shared;
+	struct tally failures;
 
+	tally_init(&failures, NULL);
+	cluster_share(&cluster, CLUSTER_FAILURES, &failures);
 	tally_add(rates, 1, 5);
 	pass(200);
 	assert_int_equal(count(FETCH_STORE_COUNT), 0);
 	comes_up();
 	tally_add(rates, 2, 7);
 	tally_add(rates, 2, 1);
+	tally_reset(&failures, 9);
+	tally_add(&failures, 9, 3);
 	pass(199);
 	assert_int_equal(count(FETCH_STORE_COUNT), 0);
+	assert_true(cluster_is_busy(&cluster));
 	pass(1);
-	is_asked(FETCH_STORE_COUNT, "rate 2 8\n");
-	tally_add(rates, 3, 1);
+	is_told_counts("failures 9 0\nfailures 9 3\nrate 2 8\n");
+	tally_reset(&failures, 9);
 	pass(200);
 	assert_int_equal(count(FETCH_STORE_COUNT), 0);
 	answers(FETCH_STORE_COUNT, 503, SLICE_LIT(""), "");
 	pass(200);
-	is_asked(FETCH_STORE_COUNT, "rate 3 1\n");
+	is_told_counts("failures 9 0\n");
 	answers(FETCH_STORE_COUNT, 200, SLICE_LIT(""), "");
+	assert_false(cluster_is_busy(&cluster));
 	for (uint64_t i = 0; i < TALLY_KEYS_MAX; i++)
 		tally_add(rates, UINT64_MAX - i, 1);
 	for (size_t n = 0; n < TALLY_KEYS_MAX;) {
 		pass(200);
 		assert_int_equal(count(FETCH_STORE_COUNT), 1);
-		assert_in_range(asked[FETCH_STORE_COUNT].text.len, 1, STORE_LINES_BYTES_MAX + 64);
-		for (size_t i = 0; i < asked[FETCH_STORE_COUNT].text.len; i++)
-			n += asked[FETCH_STORE_COUNT].text.data[i] == '\n';
+		assert_in_range(asked[FETCH_STORE_COUNT].text.len, 1, 30 * 1024);
+		for (const char *at = unsealed(); (at = strchr(at, '\n')) != NULL; at++)
+			n++;
 		answers(FETCH_STORE_COUNT, 200, SLICE_LIT(""), "");
 	}
+	tally_fini(&failures);
+	cluster.tallies[CLUSTER_FAILURES] = NULL;
 }
 
-/* CLU-RATE-01 */
+static void say_counts(const char *lines, uint64_t expires_at_s, enum seal_kind kind)
+{
+	at_end(buf_fini) struct buf news = { 0 };
+	struct digest digest;
+
+	digest_bytes(SLICE_LIT("counts"), &digest);
+	buf_append_str(&news, "counts ");
+	seal_append(&news, &router.seal_keys,
+		    &(struct seal_binding){ SLICE_LIT("cluster"), &nobody, &digest },
+		    &(struct seal){ .kind = kind,
+				    .issued_at_s = clock_wall_ms() / 1000,
+				    .expires_at_s = expires_at_s,
+				    .text = slice_str(lines) });
+	buf_append_char(&news, '\n');
+	says_news(buf_terminate(&news));
+}
+
+/* CLU-RATE-01: if they are of a node with the same key, and not old. */
 static void counts_of_others_count(void **state)
 {
 	const struct rate_rule rule = { .calls = 10, .per_ms = 1000 };
+	const uint64_t later_s = clock_wall_ms() / 1000 + 60;
 
 	comes_up();
-	says_news("rate 7 1000000\nrate x 1\nrate 8\nrate 9 -1\nfailures 7 1\nrates 6 1000000\n");
+	says_news("rate 7 1000000\ncounts rate 7 1000000\ncounts \"rate 7 1000000\"\ncounts\n");
+	say_counts("rate 7 1000000\n", later_s, SEAL_WRAPPED);
+	say_counts("rate 7 1000000\n", 1, SEAL_COUNTS);
+	assert_int_equal(router.rates.count, 0);
+	say_counts("rate 7 1000000\nrate x 1\nrate 8\nrate 9 -1\nfailures 7 1\nrates 6 1000000\n\n",
+		   later_s, SEAL_COUNTS);
 	assert_int_equal(router.rates.count, 1);
 	assert_int_not_equal(rate_wait(&router.rates, 7, &rule, 1, clock_now_ms()), 0);
 	assert_int_equal(rate_wait(&router.rates, 6, &rule, 1, clock_now_ms()), 0);

@@ -40,8 +40,7 @@
 #define DENIALS_BYTES_MAX \
 	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
 #define DENIALS_SCANNED "100"
-#define COUNTS_BYTES_MAX (64 * 1024) /* that wait for the gateway; further ones are left out */
-#define COUNT_LINE_MAX 64
+#define COUNTS_BYTES_MAX (256 * 1024) /* that wait for the gateway; further ones are left out */
 #define REFRESH_MS 5000
 
 /* A session or leg of this node, as it is in the store, or is to be. */
@@ -887,20 +886,16 @@ static void ask_who_has(struct store_service *service, struct slice id)
 			  4, on_written, service);
 }
 
-/* Of another node. The gateway gets nothing from them but counts. */
-static void take_counts(struct store_service *service, struct slice lines)
+/* Of another node, in one line. */
+static void take_counts(struct store_service *service, struct slice message)
 {
-	if (slice_is_equal(slice_cut(&lines, '\n'), slice_str(service->conf->node)))
-		return;
-	while (lines.n > 0 && service->counts.len <= COUNTS_BYTES_MAX) {
-		struct slice line = slice_cut(&lines, '\n');
+	struct slice node = slice_cut(&message, ' ');
+	struct slice text = slice_cut(&message, '\n');
 
-		if (line.n > COUNT_LINE_MAX || (!slice_has_prefix(line, SLICE_LIT("rate ")) &&
-						!slice_has_prefix(line, SLICE_LIT("failures "))))
-			continue;
-		buf_append_slice(&service->counts, line);
-		buf_append_char(&service->counts, '\n');
-	}
+	if (slice_is_equal(node, slice_str(service->conf->node)) ||
+	    text.n > COUNTS_BYTES_MAX - service->counts.len)
+		return;
+	buf_printf(&service->counts, "counts %.*s\n", SLICE_ARG(text));
 	tell_news(service);
 }
 
@@ -940,14 +935,13 @@ static void on_told(void *arg, const redisReply *reply)
 	note_refusal(arg, reply);
 }
 
-static void tell_counts(struct store_service *service, struct slice lines)
+static void tell_counts(struct store_service *service, struct slice text)
 {
 	at_end(buf_fini) struct buf message = { 0 };
 
 	if (!service->is_up)
 		return;
-	buf_printf(&message, "counts %s\n", service->conf->node);
-	buf_append_slice(&message, lines);
+	buf_printf(&message, "counts %s %.*s", service->conf->node, SLICE_ARG(text));
 	redis_send(service->commands,
 		   (struct slice[]){ SLICE_LIT("PUBLISH"), slice_str(service->channel),
 				     buf_slice(&message) },

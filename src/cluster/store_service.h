@@ -38,12 +38,12 @@
  *	                    store has none of this owner and server; 503: the store cannot be reached, or is young
  *	FETCH_STORE_DENY    its operator has said something about denied tokens; token: lines "VALUE<tab>FIELD".
  *	                    200; 503: the store cannot be reached
- *	FETCH_STORE_COUNT   what its gateway has counted, in lines "rate KEY MICROSECONDS", "failures KEY COUNT", which the other
- *	                    nodes are told on the channel: "counts NODE", a line end and these lines. 200; 503: the store cannot
- *	                    be reached, and nobody will be told
+ *	FETCH_STORE_COUNT   what its gateway has counted, sealed (router/seal.h): lines "rate KEY MICROSECONDS" and "failures
+ *	                    KEY COUNT". The other nodes are told on the channel: "counts NODE TEXT". 200; 503: the store cannot be
+ *	                    reached, and nobody will be told
  *	FETCH_STORE_WATCH   answered as soon as there is something to say, in lines: "up", after which the
  *	                    gateway tells all that its operator has said about denials; "down WHY";
- *	                    "lost ID"; "denial VALUE<tab>FIELD"; lines of other nodes' FETCH_STORE_COUNT
+ *	                    "lost ID"; "denial VALUE<tab>FIELD"; "counts TEXT" of other nodes
  */
 #pragma once
 

@@ -516,7 +516,7 @@ const struct option options_table[] = {
 	       .otherwise = "each node has its own, until it is restarted",
 	       RELATIONS(COMPLETE("cluster.store")),
 	       .help = "At least 32 random characters, the same for all nodes: what one of them gives a client of 2026-07-28 to "
-		       "bring back (requestState) is understood by all."),
+		       "bring back (requestState) is understood by all, and they count shared rates and failed sign-ins together."),
 	OPTION("cluster.ca", TEXT, TOP(cluster.ca_file), .reader = OPTION_FOR_FETCHER,
 	       .example = "/etc/mcpgated/store-ca.crt", .otherwise = "the system's",
 	       RELATIONS(COMPLETE("cluster.store")),

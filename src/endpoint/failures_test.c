@@ -72,11 +72,11 @@ static void too_many_in_a_minute_must_wait(void **state)
 	fail_until_slowed("192.0.2.1");
 }
 
-static uint64_t told_key, told_amount;
+static struct tally_count told;
 
 static void on_counted(struct tally *tally)
 {
-	assert_true(tally_take(tally, &told_key, &told_amount));
+	assert_true(tally_take(tally, &told));
 }
 
 /* CLU-RATE-01 AUTH-CH-11: what fails at another node counts, is logged when it fails here, and ends with success there. */
@@ -86,23 +86,23 @@ static void other_nodes_count_as_well(void **state)
 
 	shared->on_counted = on_counted;
 	assert_int_equal(note("192.0.2.1"), 0);
-	assert_int_equal(told_amount, 1);
-	told_amount = 9;
-	shared->on_told(shared, told_key, MAX - 2);
-	assert_int_equal(told_amount, 9);
+	assert_int_equal(told.amount, 1);
+	told.amount = 9;
+	tally_hear(shared, told.key, MAX - 2);
+	assert_int_equal(told.amount, 9);
 	assert_int_equal(note("192.0.2.1"), 0);
-	shared->on_told(shared, told_key, UINT64_MAX);
+	tally_hear(shared, told.key, UINT64_MAX);
 	assert_int_equal(note("192.0.2.1"), 60);
 	assert_int_equal(note("192.0.2.2"), 0);
 	forget("192.0.2.2");
-	assert_int_equal(told_amount, 0);
+	assert_true(told.amount == 0 && told.is_anew);
 	note("192.0.2.1");
-	shared->on_told(shared, told_key, 0);
-	shared->on_told(shared, 77, 0);
+	tally_hear(shared, told.key, 0);
+	tally_hear(shared, 77, 0);
 	fail_until_slowed("192.0.2.1");
 	assert_int_equal(failures.count, 1);
 	pass(60000);
-	shared->on_told(shared, 77, MAX);
+	tally_hear(shared, 77, MAX);
 	assert_int_equal(failures.count, 1); /* what is over goes */
 }
 

@@ -149,7 +149,7 @@ static void request_context_find_session(struct request_context *context,
 		CHECK(session->state == SESSION_LIVE);
 		named_r->is_known = true;
 		named_r->client = client_session_client(session);
-	} else if (cluster != NULL) {
+	} else if (cluster != NULL && context->has_session) {
 		named_r->is_taken = cluster_has_lost(cluster, named_r->id, context->lost_before);
 	}
 }

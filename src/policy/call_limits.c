@@ -71,7 +71,8 @@ static struct rate_caller *rate_find(struct rate_set *set, uint64_t key, uint64_
 	return caller;
 }
 
-#define TOLD_US_MAX (24 * 3600 * UINT64_C(1000000)) /* the longest `per` */
+#define TOLD_US_MAX \
+	(UINT64_MAX / 4) /* longer than any bucket is full; no sum of two is too large */
 
 /* Together the nodes may have let through more than one may: then it takes longer until there is room. */
 static void on_told(struct tally *tally, uint64_t key, uint64_t amount)
@@ -82,9 +83,8 @@ static void on_told(struct tally *tally, uint64_t key, uint64_t amount)
 
 	if (caller->full_at_us < now_us)
 		caller->full_at_us = now_us;
-	if (amount > TOLD_US_MAX - (caller->full_at_us - now_us))
-		amount = TOLD_US_MAX - (caller->full_at_us - now_us);
-	caller->full_at_us += amount;
+	if (caller->full_at_us - now_us < TOLD_US_MAX)
+		caller->full_at_us += amount < TOLD_US_MAX ? amount : TOLD_US_MAX;
 }
 
 void rate_set_init(struct rate_set *set)

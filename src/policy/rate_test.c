@@ -53,11 +53,11 @@ static void without_a_burst_as_many_as_calls(void **state)
 	assert_int_equal(taken(1, &rule, 1101), 10);
 }
 
-static uint64_t told_key, told_amount;
+static struct tally_count told;
 
 static void on_counted(struct tally *tally)
 {
-	assert_true(tally_take(tally, &told_key, &told_amount));
+	assert_true(tally_take(tally, &told));
 }
 
 /* CLU-RATE-01: what others let through is as if it had been let through here, and not told again. */
@@ -68,22 +68,35 @@ static void others_may_let_through_as_well(void **state)
 	clock_freeze(1);
 	set.shared.on_counted = on_counted;
 	assert_int_equal(rate_take(&set, 1, &rule, 3, 1), 0);
-	assert_int_equal(told_key, 1);
-	assert_int_equal(told_amount, 300000);
-	told_key = 0;
-	set.shared.on_told(&set.shared, 1, 400000);
-	set.shared.on_told(&set.shared, 2, 1000000);
-	assert_int_equal(told_key, 0);
+	assert_int_equal(told.key, 1);
+	assert_int_equal(told.amount, 300000);
+	told.key = 0;
+	tally_hear(&set.shared, 1, 400000);
+	tally_hear(&set.shared, 2, 1000000);
+	assert_int_equal(told.key, 0);
 	rule.is_shared = false;
 	assert_int_equal(taken(1, &rule, 1), 3);
 	assert_int_equal(taken(2, &rule, 1), 0);
 	assert_int_equal(taken(2, &rule, 101), 1);
-	assert_int_equal(told_key, 0);
-	/* Together they were too many; but nobody waits for ever. */
-	set.shared.on_told(&set.shared, 1, 500000);
+	assert_int_equal(told.key, 0);
+	/* Together they were too many. */
+	tally_hear(&set.shared, 1, 500000);
 	assert_int_equal(rate_wait(&set, 1, &rule, 1, 1), 600);
-	set.shared.on_told(&set.shared, 1, UINT64_MAX);
-	assert_in_range(rate_wait(&set, 1, &rule, 1, 1), 1, 24 * 3600 * 1000);
+	tally_hear(&set.shared, 1, UINT64_MAX);
+	tally_hear(&set.shared, 1, UINT64_MAX);
+	assert_int_not_equal(rate_wait(&set, 1, &rule, 1, 1), 0);
+}
+
+/* CLU-RATE-01: also of one that is full for days only after a rest. */
+static void others_may_let_through_for_days(void **state)
+{
+	const struct rate_rule rule = { .calls = 100, .per_ms = 24 * 3600 * 1000, .burst = 1000 };
+	const uint64_t each_us = UINT64_C(864000000);
+
+	clock_freeze(1);
+	assert_int_equal(taken(1, &rule, 1), 1000);
+	tally_hear(&set.shared, 1, 1000 * each_us);
+	assert_int_equal(rate_wait(&set, 1, &rule, 1, 1), 1001 * each_us / 1000);
 }
 
 static void asking_takes_nothing(void **state)
@@ -163,6 +176,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_burst_then_evenly, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_burst_as_many_as_calls, begin, end),
 		cmocka_unit_test_setup_teardown(others_may_let_through_as_well, begin, end),
+		cmocka_unit_test_setup_teardown(others_may_let_through_for_days, begin, end),
 		cmocka_unit_test_setup_teardown(asking_takes_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(each_caller_has_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_rule_any_number, begin, end),

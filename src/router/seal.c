@@ -293,7 +293,7 @@ int seal_open(const struct seal_keys *keys, const struct seal_binding *binding, 
 	is_callers = take_equal(&at, &caller);
 	is_same_request = take_equal(&at, binding->digest);
 	seal_r->text = slice_between((const char *)at, (const char *)end);
-	if (seal_r->kind < SEAL_PARKED || seal_r->kind > SEAL_TASK)
+	if (seal_r->kind < SEAL_PARKED || seal_r->kind > SEAL_COUNTS)
 		return error_set(err, ERROR_INVALID, "its kind is not known");
 	if (!is_callers)
 		return error_set(err, ERROR_INVALID, "it belongs to another caller");

@@ -61,6 +61,8 @@ enum seal_kind {
 	 * deterministic.
 	 */
 	SEAL_TASK = 4,
+	/* What nodes of a cluster tell each other (cluster/cluster.h). */
+	SEAL_COUNTS = 5,
 };
 
 struct seal {

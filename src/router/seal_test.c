@@ -81,7 +81,8 @@ static void is_refused(const char *why)
 
 static void what_is_sealed_is_opened(void **state)
 {
-	static const enum seal_kind kinds[] = { SEAL_PARKED, SEAL_WRAPPED, SEAL_REPLAY, SEAL_TASK };
+	static const enum seal_kind kinds[] = { SEAL_PARKED, SEAL_WRAPPED, SEAL_REPLAY, SEAL_TASK,
+						SEAL_COUNTS };
 	static const struct slice texts[] = { SLICE(""), SLICE("\"a\\u0000\xc3\xa9\""),
 					      SLICE("\0\n\"\\") };
 	static const unsigned char call[SEAL_CALL_BYTES] = { 9, 8, 7 };
@@ -273,7 +274,7 @@ static void without_kept_keys_all_ends_with_the_process(void **state)
 /* A key that is kept may have been used by a version that knows more kinds. */
 static void unknown_kinds_are_refused(void **state)
 {
-	make((enum seal_kind)5, SLICE_LIT("x"));
+	make((enum seal_kind)(SEAL_COUNTS + 1), SLICE_LIT("x"));
 	is_refused("its kind is not known");
 }
 
