@@ -32,7 +32,7 @@ static void what_has_changed_is_written(void **state)
 	end_close(&world.commands);
 	hears(world.last_id, 200, "down it has closed the connection\n");
 	keeps(LEG(ID_B) LINE(ID_A, ""));
-	hears(asks(FETCH_STORE_SAVED, ID_B " "), 503, "");
+	hears(asks(FETCH_STORE_SAVED, ID_B " " ID_C " "), 503, "");
 	end_close(&world.channel);
 	store_accepts();
 	store_is_given(ID_B, LEG(ID_B));
