@@ -107,7 +107,7 @@ static void lines_have_what_they_are_given(void **state)
 /* FRONT-RES-11 */
 static void what_was_appended_is_found(void **state)
 {
-	static struct stream_log *a, *b, *gone;
+	static struct stream_log *a, *b, *gone, *empty;
 
 	stream_log_new(&logs, &owners[0], &a);
 	stream_log_new(&logs, &owners[1], &b);
@@ -119,6 +119,8 @@ static void what_was_appended_is_found(void **state)
 	stream_log_free(&gone);
 	assert_null(gone);
 	stream_log_free(&gone);
+	stream_log_new(&logs, &owners[0], &empty);
+	stream_log_free(&empty);
 	next_finds("one.\ntwo.\n|other.\n|");
 	assert_int_equal(next.owner.pages, 2);
 	next_ends();
@@ -246,6 +248,7 @@ static void whoever_has_most_gives_way(void **state)
 {
 	static char much[1024 * 1024];
 	static struct stream_log *first, *small, *more[128];
+	at_end(buf_fini) struct buf text = { 0 };
 	size_t held = 0;
 
 	memset(much, 'x', sizeof(much));
@@ -288,6 +291,20 @@ static void whoever_has_most_gives_way(void **state)
 	append(&small, "nothing");
 	stream_log_replace(&small, SLICE_LIT("nothing"));
 	assert_null(small);
+	/* As long as may be; then longer. */
+	stream_log_new(&logs, &owners[1], &small);
+	for (size_t i = 0; i < 31; i++)
+		stream_log_append(&small, slice_of(much, sizeof(much)), SLICE_LIT(""));
+	stream_log_append(&small, slice_of(much, sizeof(much) - 32), SLICE_LIT(""));
+	stream_log_read(small, &text);
+	assert_int_equal(text.len, STREAM_LOG_BYTES_MAX);
+	stream_log_append(&small, SLICE_LIT(""), SLICE_LIT(""));
+	assert_null(small);
+	assert_non_null(more[0]);
+	assert_int_equal(logs.file->used, STREAM_LOG_PAGES);
+	next_opens();
+	assert_int_equal(next.logs.count, 1);
+	next_ends();
 }
 
 /* FRONT-RES-11: killed at any moment, a process leaves what it has appended whole. */
@@ -419,6 +436,12 @@ static void a_reader_does_not_believe_it(void **state)
 	logs.file->marks[3] = UINT64_C(1) << 32 | (STREAM_LOG_BYTES_MAX + 1);
 	assert_int_equal(stream_log_file_read(logs.file, 3, 0, &text), 0);
 	assert_int_equal(text.len, STREAM_LOG_PAGE_BYTES);
+	/* Nor a gateway, by one that is too long, and whole. */
+	for (uint32_t page = 0; page < STREAM_LOG_PAGES; page++)
+		logs.file->next[page] = page + 1;
+	logs.file->used = STREAM_LOG_PAGES;
+	next_finds("");
+	next_ends();
 }
 
 /* If there is no file, streams have no logs. */
@@ -451,6 +474,11 @@ static void memory_goes_back(void **state)
 	stream_log_free(&log);
 	assert_int_equal(logs.file->used, 0);
 	assert_int_equal(logs.file->pages[5][0], 0);
+	stream_log_new(&logs, &owners[0], &log);
+	append(&log, "again");
+	assert_int_equal(logs.file->used, 1);
+	next_finds("again.\n|");
+	next_ends();
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
