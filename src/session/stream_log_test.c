@@ -440,7 +440,10 @@ static void a_reader_does_not_believe_it(void **state)
 	for (uint32_t page = 0; page < STREAM_LOG_PAGES; page++)
 		logs.file->next[page] = page + 1;
 	logs.file->used = STREAM_LOG_PAGES;
-	next_finds("");
+	logs.file->marks[0] = UINT64_C(1) << 32 | 5;
+	memcpy(logs.file->pages[0], "hello", 5);
+	next_finds("hello|");
+	assert_int_equal(next.logs.free.len, (STREAM_LOG_PAGES - 1) * sizeof(uint32_t));
 	next_ends();
 }
 
