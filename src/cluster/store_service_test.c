@@ -176,6 +176,7 @@ static void a_session_is_taken_over(void **state)
 		assert_string_equal(word(&world.commands, 10), "logs");
 		assert_string_equal(word(&world.commands, 14), ID_B);
 		assert_string_equal(word(&world.commands, 15), "p:e:" ID_A);
+		assert_string_equal(word(&world.commands, 16), "3600000");
 		answers(&world.commands, rows[i].reply);
 		hears(id, rows[i].status, rows[i].body);
 		assert_string_equal(world.etag, rows[i].node);
@@ -361,8 +362,13 @@ static void a_silent_store_is_left(void **state)
 /* What cannot be read is not written. */
 static void odd_memory_is_not_written(void **state)
 {
-	static const char *const odd[] = { "", "m", KEPT_SESSIONS_FIRST_LINE LINE(ID_A, "") "x",
-					   "mcpgated sessions 2\n" LINE(ID_A, "") };
+	static const char *const odd[] = {
+		"", "m", KEPT_SESSIONS_FIRST_LINE LINE(ID_A, "") "x",
+		"mcpgated sessions 2\n" LINE(ID_A, ""),
+		/* an id that would be whole with the next line */
+		KEPT_SESSIONS_FIRST_LINE
+		"{\"id\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n\"," OWNER "}\n"
+	};
 
 	store_accepts();
 	hears(asks(FETCH_STORE_WATCH, ""), 200, "up\n");
