@@ -362,8 +362,8 @@ static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *
 void cluster_connect(struct cluster *cluster, int fd)
 {
 	CHECK(cluster->client != NULL);
+	fetch_client_connect(cluster->client, fd); /* which may end what the one before was asked */
 	set_down(cluster, false, SLICE_LIT(NOT_REACHED));
-	fetch_client_connect(cluster->client, fd);
 }
 
 /* ---- sessions of others ---- */

@@ -596,6 +596,7 @@ static void what_another_node_takes_is_lost(void **state)
 static void mcpgated_store_may_end(void **state)
 {
 	struct cluster_ask ask;
+	int last;
 
 	comes_up();
 	start(&ask, alice);
@@ -619,6 +620,14 @@ static void mcpgated_store_may_end(void **state)
 	answers(FETCH_STORE_TAKE, 404, SLICE_LIT(""), "");
 	assert_int_equal(done_count, 3);
 	assert_true(was_known);
+	/* The next one may come before it is known that this one has ended. */
+	last = store;
+	look();
+	asked[FETCH_STORE_WATCH].count = 0;
+	connect_store();
+	close(last);
+	assert_string_equal(cluster.why, "it has not been reached yet");
+	assert_false(cluster.is_judged);
 }
 
 /* A daemon alone. */
