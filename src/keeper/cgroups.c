@@ -438,17 +438,37 @@ static int open_group(const struct cgroups *cgroups, const char *name,
 	return -1;
 }
 
+/*
+ * Returns 0, or an errno. One that is there is of an earlier daemon with our process number, and so is what was done to it:
+ * where cgroup.kill was written once, the kernel kills whatever is cloned into it.
+ */
+static int make_directory(const struct cgroups *cgroups, const char *name)
+{
+	if (mkdirat(cgroups->fd, name, 0755) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return errno;
+	if (unlinkat(cgroups->fd, name, AT_REMOVEDIR) < 0)
+		return errno == ENOTEMPTY ? 0 : errno; /* not of a cgroup's file system */
+	return mkdirat(cgroups->fd, name, 0755) == 0 ? 0 : errno;
+}
+
 int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server, int *group_fd_r)
 {
-	int64_t number = (int64_t)++cgroups->last;
+	int64_t number;
 	char name[NAME_BYTES];
 	int error;
 
 	*group_fd_r = -1;
 	if (cgroups->fd < 0)
 		return 0;
-	format_name(name, server, number);
-	if (mkdirat(cgroups->fd, name, 0755) < 0 && errno != EEXIST)
+	do {
+		number = (int64_t)++cgroups->last;
+		format_name(name, server, number);
+		error = make_directory(cgroups, name);
+	} while (error == EBUSY); /* its processes are there: there is an end to them */
+	errno = error;
+	if (error != 0)
 		return cgroups_is_needed(server) ? -1 : 0;
 	*group_fd_r = open_group(cgroups, name, server);
 	if (*group_fd_r >= 0)

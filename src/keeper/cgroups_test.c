@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/unit_test.h"
+#include "keeper/new_process.h"
 
 #define WAIT_MS 20000
 
@@ -415,7 +416,7 @@ static void child(int group_fd, int out)
 	_exit(0);
 }
 
-static void assert_is_in(pid_t pid, const char *name)
+static bool is_in(pid_t pid, const char *name)
 {
 	char path[64], text[1024] = "";
 	FILE *file;
@@ -425,7 +426,12 @@ static void assert_is_in(pid_t pid, const char *name)
 	assert_non_null(file);
 	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
 	fclose(file);
-	assert_non_null(strstr(text, name));
+	return strstr(text, name) != NULL;
+}
+
+static void assert_is_in(pid_t pid, const char *name)
+{
+	assert_true(is_in(pid, name));
 }
 
 static void what_has_escaped_is_killed(struct cgroups *cgroups)
@@ -454,6 +460,76 @@ static void what_has_escaped_is_killed(struct cgroups *cgroups)
 	cgroups_kill(cgroups, &server, number);
 	wait_until_gone(escaped);
 	assert_false(cgroups_retry(cgroups));
+}
+
+static int began_fd;
+
+static void begins(const struct new_process *process)
+{
+	_exit(write(began_fd, "x", 1) == 1 ? 0 : 1);
+}
+
+/* One that begins in the next group, in its first instruction. */
+static void begins_in(struct cgroups *cgroups, int64_t number)
+{
+	struct config_server server = notes();
+	struct new_process process = { .run = begins };
+	int fd, fds[2], status;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(cgroups_make(cgroups, &server, &fd), number);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	began_fd = fds[1];
+	process.cgroup_fd = fd;
+	pid = new_process_make(&process);
+	assert_true(pid > 0);
+	close(fd);
+	close(fds[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	cgroups_remove(cgroups, &server, number);
+}
+
+/* A daemon of the same number was killed with all that would have swept: who began in a group that was killed once would be killed. */
+static void groups_of_an_earlier_daemon_are_not_used(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	int fds[3];
+	pid_t pid;
+
+	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
+	if (cgroups.path == NULL) {
+		assert_true(strlen(err.text) > 0);
+		skip();
+	}
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		assert_int_equal(cgroups_make(&cgroups, &server, &fds[i]), i + 1);
+		cgroups_kill(&cgroups, &server, (int64_t)i + 1);
+	}
+	pid = fork();
+	if (pid == 0) {
+		alarm(WAIT_MS / 1000);
+		if (cgroups_join(fds[1]) == 0)
+			pause();
+		_exit(1);
+	}
+	for (int i = 0; i < WAIT_MS / 5 && !is_in(pid, "/notes.2\n"); i++)
+		poll(NULL, 0, 5);
+	assert_is_in(pid, "/notes.2\n");
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	cgroups.last = 0; /* another daemon */
+	begins_in(&cgroups, 1);
+	begins_in(&cgroups, 3); /* the second has a process */
+	cgroups_sweep(cgroups.path, WAIT_MS);
+	wait_until_gone(pid);
+	cgroups_close(&cgroups);
 }
 
 static void kernel_groups_end_everything(void **state)
@@ -565,6 +641,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(groups_are_taken_over, setup, teardown),
 		cmocka_unit_test(another_file_system_is_no_cgroup),
 		cmocka_unit_test(kernel_groups_end_everything),
+		cmocka_unit_test(groups_of_an_earlier_daemon_are_not_used),
 		cmocka_unit_test(kernel_groups_are_swept),
 		cmocka_unit_test(a_daemon_that_has_moved_finds_its_place),
 	};
