@@ -21,7 +21,7 @@ typedef void tally_told_fn(struct tally *tally, uint64_t key, uint64_t amount);
 /* Embedded by who counts. */
 struct tally {
 	tally_told_fn *on_told;
-	/* Of who tells others: there is something to tell. NULL: nobody does. */
+	/* Set by whoever tells others: there is something to tell. NULL: nothing is kept. */
 	void (*on_counted)(struct tally *tally);
 	void *arg;
 	struct map by_key;

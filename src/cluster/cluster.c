@@ -148,7 +148,7 @@ static bool take_denial(struct cluster *cluster, struct slice line)
  */
 
 #define COUNTING_MS 200
-#define COUNTS_BYTES_MAX (20 * 1024) /* in one message, before the last line */
+#define COUNTS_BYTES_MAX (10 * 1024) /* of each kind in one message, before the last line */
 #define COUNTS_S 60 /* clocks may differ by so much; what is older is not believed */
 
 static const struct slice count_words[] = {
@@ -182,13 +182,14 @@ static void append_count(struct buf *out, struct slice word, uint64_t key, uint6
 	buf_append_char(out, '\n');
 }
 
-/* As much as may be told at a time; what is known of an address first. */
+/* As much as may be told at a time; each kind has its part, so that none keeps the other waiting. */
 static void append_counts(const struct cluster *cluster, struct buf *lines)
 {
 	struct tally_count count;
 
 	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
-		while (lines->len <= COUNTS_BYTES_MAX && cluster->tallies[kind] != NULL &&
+		while (lines->len <= (kind + 1) * COUNTS_BYTES_MAX &&
+		       cluster->tallies[kind] != NULL &&
 		       tally_take(cluster->tallies[kind], &count)) {
 			if (count.is_anew)
 				append_count(lines, count_words[kind], count.key, 0);
@@ -197,7 +198,17 @@ static void append_counts(const struct cluster *cluster, struct buf *lines)
 		}
 }
 
-/* The store learns nothing of who calls, and can say nothing by itself: only nodes with the same key understand each other. */
+static bool has_more_counts(const struct cluster *cluster)
+{
+	bool has_more = false;
+
+	for (size_t kind = 0; kind < CLUSTER_COUNT_KINDS; kind++)
+		has_more |= cluster->tallies[kind] != NULL &&
+			    !list_is_empty(&cluster->tallies[kind]->entries);
+	return has_more;
+}
+
+/* The store learns nothing of who calls, and cannot make what it says: only nodes with the same key understand each other. */
 static const struct identity nobody;
 
 static struct digest counts_digest(void)
@@ -231,7 +242,7 @@ static void on_counting(struct timer *timer)
 		return;
 	}
 	append_counts(cluster, &lines);
-	if (lines.len > COUNTS_BYTES_MAX) /* there may be more */
+	if (has_more_counts(cluster))
 		timer_start(cluster->router->loop, timer, COUNTING_MS);
 	if (!cluster->is_up || lines.len == 0)
 		return;
@@ -240,7 +251,7 @@ static void on_counting(struct timer *timer)
 		      buf_slice(&sealed));
 }
 
-/* Whoever answers next. */
+/* What could not be told is lost. */
 static void on_count_answer(not_used struct inquiry *inquiry,
 			    not_used const struct fetch_answer *answer)
 {
@@ -362,6 +373,7 @@ static void on_watch_answer(struct inquiry *inquiry, const struct fetch_answer *
 void cluster_connect(struct cluster *cluster, int fd)
 {
 	CHECK(cluster->client != NULL);
+	set_down(cluster, false, SLICE_LIT(NOT_REACHED));
 	fetch_client_connect(cluster->client, fd); /* which may end what the one before was asked */
 	set_down(cluster, false, SLICE_LIT(NOT_REACHED));
 }

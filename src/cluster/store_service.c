@@ -40,7 +40,7 @@
 #define DENIALS_BYTES_MAX \
 	(64 * 1024) /* that wait for the gateway; beyond that they are read anew */
 #define DENIALS_SCANNED "100"
-#define COUNTS_BYTES_MAX (256 * 1024) /* that wait for the gateway; further ones are left out */
+#define COUNTS_WAITING_MAX (64 * 1024) /* bytes for the gateway; further ones are left out */
 #define REFRESH_MS 5000
 
 /* A session or leg of this node, as it is in the store, or is to be. */
@@ -892,8 +892,8 @@ static void take_counts(struct store_service *service, struct slice message)
 	struct slice node = slice_cut(&message, ' ');
 	struct slice text = slice_cut(&message, '\n');
 
-	if (slice_is_equal(node, slice_str(service->conf->node)) ||
-	    text.n > COUNTS_BYTES_MAX - service->counts.len)
+	if (slice_is_equal(node, slice_str(service->conf->node)) || text.n > IPC_TEXT_BYTES_MAX ||
+	    service->counts.len > COUNTS_WAITING_MAX)
 		return;
 	buf_printf(&service->counts, "counts %.*s\n", SLICE_ARG(text));
 	tell_news(service);
@@ -930,9 +930,10 @@ static const struct redis_ops channel_ops = { .on_ready = on_ready,
 
 /* ---- being asked ---- */
 
-static void on_told(void *arg, const redisReply *reply)
+/* It is not told again. */
+static void on_published(void *arg, const redisReply *reply)
 {
-	note_refusal(arg, reply);
+	(void)is_refusal(arg, reply);
 }
 
 static void tell_counts(struct store_service *service, struct slice text)
@@ -945,7 +946,7 @@ static void tell_counts(struct store_service *service, struct slice text)
 	redis_send(service->commands,
 		   (struct slice[]){ SLICE_LIT("PUBLISH"), slice_str(service->channel),
 				     buf_slice(&message) },
-		   3, on_told, service);
+		   3, on_published, service);
 }
 
 static void on_ask(struct store_service *service, const struct ipc_message *message)

@@ -478,6 +478,22 @@ static void counts_are_passed_on(void **state)
 	store_announces("counts a \"y\"");
 	store_announces("counts b \"z\"\nlost " ID_A "\n");
 	hears(id, 200, "counts \"z\"\n");
+	/* Neither without end, while the gateway does not listen, nor what no node would say. */
+	for (size_t i = 0; i < 7; i++) {
+		at_end(mem_free) char *much =
+			mem_printf("counts b %0*d", i == 0 ? 40000 : 20000, 7);
+
+		store_announces(much);
+		store_is_given_nothing();
+	}
+	for (size_t i = 0; i < 4; i++) {
+		asks(FETCH_STORE_WATCH, "");
+		TURN_UNTIL(is_answered());
+		assert_int_equal(world.body.len, strlen("counts ") + 20000 + 1);
+	}
+	id = asks(FETCH_STORE_WATCH, "");
+	store_announces("counts b \"z\"");
+	hears(id, 200, "counts \"z\"\n");
 }
 
 /* CLU-DENY-01: also without end, while the gateway does not listen: then they are read anew. */

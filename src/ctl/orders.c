@@ -118,7 +118,7 @@ static void print_denial(const json_t *entry)
 	printf("entry %lld is in force until %s; sessions ended: %lld\n",
 	       json_integer_value(json_object_get(entry, "number")), until,
 	       json_integer_value(json_object_get(entry, "sessions_ended")));
-	puts("It is lost at a restart (in a cluster, if no other node runs). To keep it, add this to auth.deny in the configuration:");
+	puts("It is lost at a restart (in a cluster, if the store loses it and no other node runs). To keep it, add this to auth.deny in the configuration:");
 	buf_append_str(&text, "  - {issuer: ");
 	yaml_append_text(&text, issuer != NULL ? issuer : "");
 	buf_printf(&text, ", %s: ", by != NULL ? by : "");

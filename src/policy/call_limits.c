@@ -71,8 +71,8 @@ static struct rate_caller *rate_find(struct rate_set *set, uint64_t key, uint64_
 	return caller;
 }
 
-#define TOLD_US_MAX \
-	(UINT64_MAX / 4) /* longer than any bucket is full; no sum of two is too large */
+#define TOLD_US_MAX (UINT64_MAX / 4) /* longer than any bucket is full */
+#define NODES_MAX 16 /* whoever has emptied more buckets than that at once waits no longer */
 
 /* Together the nodes may have let through more than one may: then it takes longer until there is room. */
 static void on_told(struct tally *tally, uint64_t key, uint64_t amount)
@@ -101,14 +101,16 @@ struct fill {
 	uint64_t room_us; /* how far ahead `from_us` may be */
 };
 
-static struct fill fill_of(const struct rate_caller *caller, const struct rate_rule *rule,
-			   size_t count, uint64_t now_us)
+static struct fill fill_of(struct rate_caller *caller, const struct rate_rule *rule, size_t count,
+			   uint64_t now_us)
 {
 	uint64_t burst = rule->burst > 0 ? rule->burst : rule->calls;
 	uint64_t each_us = rule->per_ms * 1000 / rule->calls;
 	struct fill fill = { .from_us = now_us };
 
 	each_us = each_us > 0 ? each_us : 1;
+	if (caller->full_at_us > now_us + NODES_MAX * burst * each_us)
+		caller->full_at_us = now_us + NODES_MAX * burst * each_us;
 	if (caller->full_at_us > now_us)
 		fill.from_us = caller->full_at_us;
 	fill.taken_us = (count < burst ? count : burst) * each_us;
