@@ -211,21 +211,20 @@ static bool has_more_counts(const struct cluster *cluster)
 /* The store learns nothing of who calls, and cannot make what it says: only nodes with the same key understand each other. */
 static const struct identity nobody;
 
-static struct digest counts_digest(void)
+/* The digest is for the binding to point to. */
+static struct seal_binding bind_counts(struct digest *digest)
 {
-	struct digest digest;
-
-	digest_bytes(SLICE_LIT("counts"), &digest);
-	return digest;
+	digest_bytes(SLICE_LIT("counts"), digest);
+	return (struct seal_binding){ SLICE_LIT("cluster"), &nobody, digest };
 }
 
 static void seal_counts(const struct cluster *cluster, struct slice lines, struct buf *out)
 {
-	const struct digest digest = counts_digest();
+	struct digest digest;
+	const struct seal_binding binding = bind_counts(&digest);
 	const uint64_t now_s = clock_wall_ms() / 1000;
 
-	seal_append(out, &cluster->router->seal_keys,
-		    &(struct seal_binding){ SLICE_LIT("cluster"), &nobody, &digest },
+	seal_append(out, &cluster->router->seal_keys, &binding,
 		    &(struct seal){ .kind = SEAL_COUNTS,
 				    .issued_at_s = now_s,
 				    .expires_at_s = now_s + COUNTS_S,
@@ -271,13 +270,13 @@ static void take_count(struct cluster *cluster, struct slice line)
 
 static void take_counts(struct cluster *cluster, struct slice sealed)
 {
-	const struct digest digest = counts_digest();
+	struct digest digest;
+	const struct seal_binding binding = bind_counts(&digest);
 	at_end(buf_fini) struct buf plain = { 0 };
 	struct error err;
 	struct seal seal;
 
-	if (seal_open(&cluster->router->seal_keys,
-		      &(struct seal_binding){ SLICE_LIT("cluster"), &nobody, &digest },
+	if (seal_open(&cluster->router->seal_keys, &binding,
 		      (struct json){ .type = JSON_STRING, .text = sealed }, clock_wall_ms() / 1000,
 		      &plain, &seal, &err) < 0 ||
 	    seal.kind != SEAL_COUNTS)

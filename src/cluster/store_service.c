@@ -140,27 +140,16 @@ static void tell_logged(struct store_service *service)
 	answer_word(service, id, service->is_up ? 200 : 503, "");
 }
 
-static void append_denials(struct store_service *service, struct buf *lines)
+/* Moves lines that wait for the gateway, as many as one answer may have. */
+static void move_lines(struct buf *lines, struct buf *waiting, size_t most)
 {
-	struct slice rest = buf_slice(&service->denials);
+	struct slice rest = buf_slice(waiting);
 
-	for (size_t i = 0; i < DENIALS_EACH && rest.n > 0 && lines->len <= STORE_LINES_BYTES_MAX;
-	     i++) {
+	for (size_t i = 0; i < most && rest.n > 0 && lines->len <= STORE_LINES_BYTES_MAX; i++) {
 		buf_append_slice(lines, slice_cut(&rest, '\n'));
 		buf_append_char(lines, '\n');
 	}
-	buf_consume(&service->denials, service->denials.len - rest.n);
-}
-
-static void append_counts(struct store_service *service, struct buf *lines)
-{
-	struct slice rest = buf_slice(&service->counts);
-
-	while (rest.n > 0 && lines->len <= STORE_LINES_BYTES_MAX) {
-		buf_append_slice(lines, slice_cut(&rest, '\n'));
-		buf_append_char(lines, '\n');
-	}
-	buf_consume(&service->counts, service->counts.len - rest.n);
+	buf_consume(waiting, waiting->len - rest.n);
 }
 
 static void tell_news(struct store_service *service)
@@ -183,8 +172,8 @@ static void tell_news(struct store_service *service)
 		entry->is_lost = false;
 		buf_printf(&lines, "lost %.*s\n", DIGEST_TEXT, entry->id);
 	}
-	append_denials(service, &lines);
-	append_counts(service, &lines);
+	move_lines(&lines, &service->denials, DENIALS_EACH);
+	move_lines(&lines, &service->counts, SIZE_MAX);
 	if (lines.len > 0) {
 		service->watch = 0;
 		answer(service, id, 200, "", buf_slice(&lines), slice_of(NULL, 0));

@@ -932,11 +932,10 @@ static void failures_on_told(struct tally *tally, uint64_t key, uint64_t amount)
 	struct failing *failing = map_find(&failures->by_key, key);
 
 	if (amount > 0 && failures->max > 0)
-		failing = get_entry(failures, key, clock_now_ms());
-	if (amount == 0 && failing != NULL)
+		get_entry(failures, key, clock_now_ms())->count +=
+			amount < failures->max ? amount : failures->max;
+	else if (amount == 0 && failing != NULL)
 		authorization_remove_entry(failures, failing);
-	else if (failing != NULL)
-		failing->count += amount < failures->max ? amount : failures->max;
 }
 
 void failures_init(struct failures *failures, uint64_t max)
